@@ -1,0 +1,22 @@
+// `npm run check`: types, lint, format, dead code, drift of generated files. Prints every failure.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+
+const CHECKS = [
+  ["types", "node_modules/.bin/tsc", ["-p", "."]],
+  ["lint", "node_modules/.bin/oxlint", ["--type-aware"]],
+  ["format", "node_modules/.bin/oxfmt", ["--check"]],
+];
+
+const failed = CHECKS.filter(([title, command, args]) => {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+  });
+  console.log(`${status === 0 ? "ok  " : "FAIL"} ${title}`);
+  if (status !== 0) console.log(`${stdout}${stderr}`);
+  return status !== 0;
+});
+process.exit(failed.length === 0 ? 0 : 1);

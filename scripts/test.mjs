@@ -1,0 +1,42 @@
+// `npm test`: installs what is missing, builds, checks, runs every test; the last line counts them.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+const REPORT = ".test-results/report.json";
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { stdio: "inherit" });
+  return status ?? 1;
+}
+
+function step(title, command, args) {
+  console.log(`\n▸ ${title}`);
+  const status = run(command, args);
+  if (status === 0) return;
+  console.error(`\n${title} failed`);
+  console.log("0 passed, 1 failed");
+  process.exit(status);
+}
+
+if (!existsSync("node_modules/.package-lock.json"))
+  step("install", "npm", ["ci", "--no-audit", "--no-fund"]);
+step("build", process.execPath, ["scripts/build.mjs"]);
+step("check", process.execPath, ["scripts/check.mjs"]);
+
+console.log("\n▸ test");
+rmSync(REPORT, { force: true });
+mkdirSync(".test-results", { recursive: true });
+const status = run("node_modules/.bin/vitest", [
+  "run",
+  "--reporter=dot",
+  "--reporter=json",
+  `--outputFile.json=${REPORT}`,
+  ...process.argv.slice(2),
+]);
+const report = existsSync(REPORT) ? JSON.parse(readFileSync(REPORT, "utf8")) : undefined;
+const passed = report?.numPassedTests ?? 0;
+const failed = Math.max(report?.numFailedTests ?? 0, status === 0 ? 0 : 1);
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(status === 0 && passed > 0 ? 0 : 1);

@@ -1,0 +1,102 @@
+import { createHash } from "node:crypto";
+import { PiWorkflowsError } from "./errors.ts";
+
+/** Any value JSON can hold. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/**
+ * The one canonical text of a JSON value: sorted keys, no white space, numbers as JavaScript prints
+ * them (`1.0` is `1`, `-0` is `0`). Two specs are equal if and only if their canonical texts are.
+ * `undefined` members are left out; dates and other values that JSON can't hold are refused.
+ * @throws PiWorkflowsError `NOT_JSON` naming the path of the first such value.
+ */
+export function canonicalJson(value: unknown): string {
+  return write(value, "", new Set());
+}
+
+function write(value: unknown, path: string, ancestors: Set<object>): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value);
+    case "boolean":
+      return value ? "true" : "false";
+    case "number":
+      if (!Number.isFinite(value)) throw notJson(path, String(value));
+      return value === 0 ? "0" : String(value);
+    case "object":
+      return value === null ? "null" : writeObject(value, path, ancestors);
+    default:
+      throw notJson(path, typeof value);
+  }
+}
+
+function writeObject(value: object, path: string, ancestors: Set<object>): string {
+  if (ancestors.has(value)) throw notJson(path, "a circular reference");
+  ancestors.add(value);
+  const text = Array.isArray(value)
+    ? writeArray(value, path, ancestors)
+    : writeRecord(value, path, ancestors);
+  ancestors.delete(value);
+  return text;
+}
+
+function writeArray(items: unknown[], path: string, ancestors: Set<object>): string {
+  let text = "[";
+  for (let index = 0; index < items.length; index += 1) {
+    if (index > 0) text += ",";
+    text += write(items[index], `${path}[${index}]`, ancestors);
+  }
+  return `${text}]`;
+}
+
+function writeRecord(value: object, path: string, ancestors: Set<object>): string {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null && !isForeignPlainObject(prototype)) {
+    throw notJson(path, value.constructor?.name ?? "an object with a prototype");
+  }
+  const record = value as Record<string, unknown>;
+  let text = "{";
+  for (const key of Object.keys(record).sort()) {
+    const member = record[key];
+    if (member === undefined) continue;
+    if (text.length > 1) text += ",";
+    text += `${JSON.stringify(key)}:${write(member, joinPath(path, key), ancestors)}`;
+  }
+  return `${text}}`;
+}
+
+// A plain object of another realm (a vm context, a worker) has that realm's Object.prototype.
+function isForeignPlainObject(prototype: unknown): boolean {
+  return (
+    typeof prototype === "object" &&
+    prototype !== null &&
+    Object.getPrototypeOf(prototype) === null &&
+    Object.hasOwn(prototype, "isPrototypeOf")
+  );
+}
+
+/** Appends one member to a field path: `spec.merge`, `spec["a b"]`. */
+export function joinPath(path: string, key: string): string {
+  if (!/^[A-Za-z_$][\w$]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === "" ? key : `${path}.${key}`;
+}
+
+/** The fingerprint of a canonical text: hexadecimal SHA-256, 64 characters. */
+export function fingerprintText(canonical: string): string {
+  return createHash("sha256").update(canonical).digest("hex");
+}
+
+/** The fingerprint of a JSON value: of its canonical text. */
+export function fingerprint(value: unknown): string {
+  return fingerprintText(canonicalJson(value));
+}
+
+function notJson(path: string, found: string): PiWorkflowsError {
+  return new PiWorkflowsError(
+    "NOT_JSON",
+    `${path === "" ? "the value" : path} is ${found}, which JSON can't hold`,
+    {
+      details: { path, found },
+    },
+  );
+}

@@ -1,0 +1,116 @@
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
+/**
+ * Every limit of the product, once. Sizes are bytes of UTF-8, times are milliseconds.
+ * Each has a test at the limit and one past it.
+ */
+export const LIMITS = {
+  /** A resource's canonical spec (specification, "Work queue"). */
+  spec: 1 * MiB,
+  /** A resource's status with its conditions (specification, "Work queue"). */
+  status: 1 * MiB,
+  /** An event's payload (specification, "Work queue"). */
+  eventPayload: 64 * KiB,
+  /** A message of an event or condition; longer ones are cut. */
+  message: 4 * KiB,
+  /** One spec file, and one definition file with what it imports locally. */
+  manifestFile: 4 * MiB,
+  /** A definition's bundle with its source map. */
+  bundle: 16 * MiB,
+  /** Resources in one atomic batch. */
+  batch: 1_000,
+  /** Manifests in one spec file. */
+  manifestsPerFile: 10_000,
+  /** Spec files in one load. */
+  files: 100_000,
+  /** A resource key, a manager name, a label's key or value, a finalizer: characters. */
+  key: 512,
+  name: 128,
+  label: 256,
+  labels: 64,
+  dependsOn: 64,
+  finalizers: 32,
+  conditions: 64,
+  /** An effect's key, request and kept result. */
+  effectKey: 512,
+  effectRequest: 64 * KiB,
+  effectResult: 64 * KiB,
+  /** Calls of one effect's provider before it is parked. */
+  effectAttempts: 3,
+  /** One message between server and runner: a resource at its limits, escaped, fits. */
+  runnerMessage: 8 * MiB,
+  /** One HTTP request body: a batch at its limits is sent in several. */
+  requestBody: 32 * MiB,
+  /** A runner's or resolver's output kept per stream: head and tail. */
+  childOutput: 64 * KiB,
+  /** A pass without an answer: default and longest (design, section 7). */
+  deadlineMs: 60 * SECOND,
+  maxDeadlineMs: 10 * MINUTE,
+  /** Between asking a runner to stop, SIGTERM and SIGKILL. */
+  killGraceMs: 2 * SECOND,
+  /** A runner that has not reported ready by then is killed. */
+  readyMs: 20 * SECOND,
+  /** A claim outlives its pass's deadline and kill ladder by this much. */
+  claimMarginMs: 30 * SECOND,
+  /** One load of spec files in a resolver, and the heap it may use (MiB). */
+  resolveMs: 60 * SECOND,
+  resolverHeapMiB: 1_024,
+  /** A runner's heap (MiB), the resident size (bytes) and age past which it is replaced. */
+  runnerHeapMiB: 512,
+  runnerRecycleBytes: 400 * MiB,
+  runnerRecycleMs: 60 * MINUTE,
+  /** A warm runner with nothing to do is let go after this. */
+  runnerIdleMs: 5 * MINUTE,
+  /** Failed passes: first and longest delay. */
+  backoffFloorMs: 1 * SECOND,
+  backoffCapMs: 10 * MINUTE,
+  /** Passes in a row without an answer before the resource is parked as stalled (B-6). */
+  crashAttempts: 5,
+  /** A key that asks for a pass more often than this per minute with nothing changing is slowed (B-5). */
+  hotLoopPasses: 30,
+  hotLoopDelayMs: 30 * SECOND,
+  /** Longest requeueAfter. */
+  maxRequeueMs: 366 * 24 * 60 * MINUTE,
+  /** Node fires a longer timer at once (2³¹−1). */
+  maxTimerMs: 2_147_483_647,
+  /** The scan that catches lost wake-ups (Q-14). */
+  heartbeatMs: 10 * SECOND,
+  /** Passes at once: in all, per project, per manager where it does not say. */
+  concurrency: 8,
+  concurrencyPerProject: 8,
+  concurrencyPerManager: 4,
+  /** Draining at stop before running passes are aborted. */
+  drainMs: 10 * SECOND,
+  /** A server without clients, claims or due work exits after this. */
+  idleExitMs: 30 * MINUTE,
+  /** Prune guard: held when it exceeds both. */
+  pruneCount: 3,
+  pruneFraction: 0.1,
+  /** Rows in one page of a list. */
+  page: 500,
+  /** Kept per resource: passes, events, generations. */
+  passesKept: 20,
+  eventsKept: 200,
+  generationsKept: 50,
+} as const;
+
+/** Bytes of `text` in UTF-8. */
+export function byteLength(text: string): number {
+  return Buffer.byteLength(text, "utf8");
+}
+
+/** Cuts `text` to `bytes` of UTF-8 and says that it was cut. */
+export function truncate(text: string, bytes: number = LIMITS.message): string {
+  if (byteLength(text) <= bytes) return text;
+  const mark = "… (cut)";
+  const room = Math.max(0, bytes - byteLength(mark));
+  return (
+    Buffer.from(text)
+      .subarray(0, room)
+      .toString("utf8")
+      .replace(/\uFFFD+$/u, "") + mark
+  );
+}

@@ -1,0 +1,78 @@
+import type { Json } from "./canonical.ts";
+import type { Desired, Problem } from "./manifest.ts";
+import type { Owner } from "./resource.ts";
+
+export const PLAN_VERSION = 1;
+
+export type PlanActionKind =
+  | "create"
+  | "update"
+  | "unchanged"
+  | "move"
+  | "prune"
+  | "conflict"
+  | "invalid";
+
+/** One field that differs. `before` or `after` is absent where the field is. */
+export type FieldChange = { path: string; before?: Json; after?: Json };
+
+/** What a plan does to one resource, and why. */
+export type PlanAction = {
+  kind: PlanActionKind;
+  resourceManager: string;
+  key: string;
+  /** Sentences for people: `spec.merge.method changed`, `specs/a.resource.json is gone`. */
+  reasons: string[];
+  /** The stored resource that the plan saw; absent for `create`. */
+  current?: {
+    uid: string;
+    resourceVersion: number;
+    generation: number;
+    specHash: string;
+    file?: string;
+  };
+  /** Absent for `prune`. */
+  desired?: Desired;
+  /** For `update`: every field that differs, secrets not masked; renderers mask. */
+  changes?: FieldChange[];
+  /** For `update` and `conflict`. */
+  owner?: Owner;
+};
+
+/** Why nothing is pruned although something would be. */
+export type PruneGate =
+  | { state: "clear" }
+  /** Loading was not complete, so absence proves nothing (A-5). */
+  | { state: "blocked"; reasons: string[] }
+  /** Larger than the guard; `hash` confirms exactly this set (A-6). */
+  | { state: "held"; reasons: string[]; hash: string };
+
+/** What apply would do: the one value that diff shows and apply commits (A-1). */
+export type Plan = {
+  version: typeof PLAN_VERSION;
+  /** Hash of everything below and of the store revision it was made against. */
+  id: string;
+  project: string;
+  owner: Owner;
+  /** The store's revision when it was read. */
+  storeRevision: number;
+  actions: PlanAction[];
+  problems: Problem[];
+  prune: PruneGate;
+  counts: Record<PlanActionKind, number>;
+};
+
+/** What applying one action came to. */
+export type ActionReceipt = {
+  kind: PlanActionKind;
+  resourceManager: string;
+  key: string;
+  outcome: "done" | "skipped" | "failed";
+  uid?: string;
+  generation?: number;
+  resourceVersion?: number;
+  message?: string;
+};
+
+/** What applying a plan came to. */
+export type ApplyReceipt = { planId: string; actions: ActionReceipt[]; storeRevision: number };

@@ -1,0 +1,53 @@
+import type { EffectDecision, EffectOutcome, StoredEffect } from "../model/effect.ts";
+import type { EventInput } from "../model/event.ts";
+import type { ResolvedManager } from "../model/manifest.ts";
+import type { PassOutcome } from "../model/pass.ts";
+import type { LogFields } from "../model/ports.ts";
+import type { WakeCause } from "../model/queue.ts";
+import type { ManagedResource } from "../model/resource.ts";
+import type { ChildRun, ChildRunRequest } from "../model/workflow-scheduler.ts";
+import type { Json } from "../model/canonical.ts";
+
+/** One pass to run: everything the runner may know. */
+export type PassRequest = {
+  reconcileId: string;
+  project: string;
+  manager: Pick<ResolvedManager, "name" | "digest" | "deadlineMs">;
+  resource: ManagedResource;
+  event: { cause: WakeCause };
+};
+
+/**
+ * What a pass may ask of the server while it runs; the implementation adds the claim (F-1), so a
+ * runner can't write for another. Rejections reach the author's code as thrown errors.
+ */
+export type PassHost = {
+  beginEffect(request: {
+    key: string;
+    kind: string;
+    request: Json;
+    provenAbsent: boolean;
+  }): Promise<EffectDecision>;
+  settleEffect(settlement: {
+    key: string;
+    requestFingerprint: string;
+    outcome: EffectOutcome;
+  }): Promise<StoredEffect>;
+  setFinalizer(name: string, present: boolean): Promise<void>;
+  emitEvent(event: EventInput): Promise<void>;
+  ensureWorkflow(request: ChildRunRequest): Promise<ChildRun>;
+  log(level: "debug" | "info" | "warn" | "error", message: string, fields?: LogFields): void;
+};
+
+/**
+ * Runs passes. Two implementations: child processes for definitions in files, and in-process for
+ * managers handed over as objects. `run` never rejects: every way to end is an outcome (P-2), and
+ * when it resolves nothing of the pass is still running (F-5).
+ */
+export type RunnerPort = {
+  run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome>;
+  /** Runners alive, for `server status`. */
+  stats(): { alive: number; busy: number };
+  /** Ends every runner; passes under way end as crashed with fault `shutdown`. */
+  stop(): Promise<void>;
+};

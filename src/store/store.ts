@@ -1,0 +1,248 @@
+import type { Json } from "../model/canonical.ts";
+import type { EffectDecision, EffectOutcome, StoredEffect } from "../model/effect.ts";
+import type { EventInput, ResourceEvent } from "../model/event.ts";
+import type { ApplyBatch, BatchReceipt, ManagerRecord, Snapshot } from "../model/batch.ts";
+import type { ResolvedManager } from "../model/manifest.ts";
+import type { PassOutcome, PassRecord } from "../model/pass.ts";
+import type { QueueEntry, WakeCause } from "../model/queue.ts";
+import type {
+  ManagedResource,
+  Origin,
+  Owner,
+  ResourceRef,
+  ResourceSummary,
+  StoredResource,
+} from "../model/resource.ts";
+
+/**
+ * What the server needs of a store: coarse operations, each one transaction, so that a remote
+ * database can implement it. Every write that is acknowledged is durable.
+ * All methods throw PiWorkflowsError only.
+ */
+export type ResourceManagerStore = StoreReader & {
+  /** Starts a new server epoch: claims of every earlier one are void at once (F-7). */
+  beginEpoch(): Promise<{ epoch: number; recovered: number }>;
+
+  /** Records a definition that the server accepted; its lane's queue rows become claimable. */
+  acceptManager(project: string, manager: ResolvedManager): Promise<ManagerRecord>;
+
+  /** Applies up to LIMITS.batch changes: all of them or, when one is refused, none (A-10). */
+  applyBatch(batch: ApplyBatch): Promise<BatchReceipt>;
+
+  /**
+   * Requests deletion: sets `deletionTimestamp` once and enqueues, or removes the resource where it
+   * has no finalizers (D-1). `force` drops finalizers and reports unsettled effects (D-8).
+   */
+  delete(request: DeleteRequest): Promise<DeleteReceipt>;
+
+  /** Sets or lifts `suspended`; lifting enqueues. */
+  suspend(ref: ResourceRef, suspended: boolean): Promise<StoredResource>;
+
+  /** Marks keys dirty (Q-1, Q-2). Unknown or removed uids are skipped. Returns how many were marked. */
+  enqueue(requests: EnqueueRequest[]): Promise<number>;
+
+  /** Claims up to `request.limit` ready keys, lanes in the order given (Q-7, Q-8). */
+  claim(request: ClaimRequest): Promise<Claimed[]>;
+
+  /** Extends a claim. @throws LEASE_LOST */
+  renew(claim: Claim, expiresAt: number): Promise<void>;
+
+  /**
+   * Ends a pass: status, conditions, queue row, event, pass record, and the next claims, in one
+   * transaction (G-8). Idempotent per claim (F-6).
+   * @throws LEASE_LOST when another claim has taken over or the resource is another (D-5).
+   */
+  settle(request: SettleRequest): Promise<SettleReceipt>;
+
+  /** Adds or removes a finalizer, durable when it resolves (D-2, D-3, D-4). */
+  setFinalizer(
+    claim: Claim,
+    name: string,
+    present: boolean,
+  ): Promise<ManagedResource["metadata"] | undefined>;
+
+  /**
+   * Records that an effect is about to be called, or says why not to (E-1 to E-4).
+   * @throws EFFECT_CONFLICT, LEASE_LOST
+   */
+  beginEffect(claim: Claim, request: BeginEffect): Promise<EffectDecision>;
+
+  /**
+   * Records how a begun effect ended. A fenced claim may still move its own effect from
+   * `indeterminate` to `applied` or `rejected` for the same fingerprint (E-10).
+   */
+  settleEffect(claim: Claim, settlement: SettleEffect): Promise<StoredEffect>;
+
+  /** Settles an open effect by hand and enqueues its resource. @throws EFFECT_NOT_OPEN, NOT_FOUND */
+  resolveEffect(
+    uid: string,
+    key: string,
+    outcome: EffectOutcome & { state: "applied" | "rejected" },
+    by: string,
+  ): Promise<StoredEffect>;
+
+  appendEvent(uid: string, event: EventInput): Promise<ResourceEvent>;
+
+  /** Enqueues every live resource that has no queue row; additive and idempotent (R-5, R-6). */
+  repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
+
+  /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
+  retain(limit: number): Promise<number>;
+
+  close(): Promise<void>;
+};
+
+/** Everything that reads; the query-only reader implements just this. */
+export type StoreReader = {
+  info(): Promise<StoreInfo>;
+  get(ref: ResourceRef): Promise<StoredResource | undefined>;
+  /** One page, ordered by (project, manager, key); `next` continues it. */
+  list(query: ListQuery): Promise<{ items: ResourceSummary[]; next?: string }>;
+  managers(project?: string): Promise<ManagerRecord[]>;
+  /** What a plan needs of a project's resources, without bodies. */
+  snapshot(project: string): Promise<Snapshot>;
+  /** Canonical specs of some uids, for the resources whose hash differs. */
+  specs(uids: string[]): Promise<Map<string, string>>;
+  effects(query: {
+    uid?: string;
+    project?: string;
+    open?: boolean;
+    limit?: number;
+  }): Promise<EffectListing[]>;
+  /** Events after `after`, oldest first. */
+  events(query: EventQuery): Promise<ResourceEvent[]>;
+  history(ref: ResourceRef): Promise<GenerationRecord[]>;
+  passes(uid: string, limit?: number): Promise<PassRecord[]>;
+  queue(query: { uid?: string; project?: string; limit?: number }): Promise<QueueEntry[]>;
+  /** Per lane: rows ready now and the earliest time at which another becomes ready. */
+  lanes(): Promise<Lane[]>;
+};
+
+export type StoreInfo = {
+  /** Changes when a backup is restored. */
+  storeId: string;
+  epoch: number;
+  /** Rises with every committed change of a resource. */
+  revision: number;
+  schemaVersion: number;
+  sqliteVersion: string;
+  resources: number;
+};
+
+export type Lane = {
+  lane: number;
+  project: string;
+  manager: string;
+  /** Rows that could be claimed now; counted up to 1,000. */
+  ready: number;
+  running: number;
+  /** Epoch milliseconds; absent when no unclaimed row is left. */
+  nextReadyAt?: number;
+};
+
+export type DeleteRequest = {
+  ref: ResourceRef;
+  origin: Origin;
+  force?: boolean;
+  expected?: number;
+};
+export type DeleteReceipt = {
+  uid: string;
+  removed: boolean;
+  /** Finalizers still to run, or dropped by force. */
+  finalizers: string[];
+  /** Effects that may have been left behind (D-8). */
+  unsettledEffects: StoredEffect[];
+};
+
+/** `uid`s are looked up first, refs where the caller has no uid. */
+export type EnqueueRequest = {
+  target: { uid: string } | ResourceRef | { lane: number };
+  cause: WakeCause;
+  /** Milliseconds from now; merged by minimum with what is there (Q-5). */
+  delayMs?: number;
+};
+
+export type ClaimRequest = {
+  epoch: number;
+  /** Lanes with room, best first, with how many each may still take. */
+  lanes: { lane: number; max: number }[];
+  limit: number;
+  /** How long each claim lasts: by lane, else the default. */
+  leaseMs: number;
+};
+
+/** The right to write on behalf of one pass (F-1). */
+export type Claim = { uid: string; lane: number; token: string; generation: number };
+
+export type Claimed = {
+  claim: Claim;
+  reconcileId: string;
+  project: string;
+  manager: string;
+  resource: ManagedResource;
+  cause: WakeCause;
+  attempts: number;
+  crashAttempts: number;
+  expiresAt: number;
+};
+
+export type SettleRequest = {
+  claim: Claim;
+  reconcileId: string;
+  /** The generation and version that the pass read. */
+  observedGeneration: number;
+  outcome: PassOutcome;
+  startedAt: number;
+  durationMs: number;
+  /** In [0, 1): the jitter of a backoff (B-2). */
+  random: number;
+  /** Claims to make in the same transaction. */
+  next?: ClaimRequest;
+};
+
+export type SettleReceipt = {
+  record: PassRecord;
+  /** Absent where the pass removed its resource. */
+  resourceVersion?: number;
+  /** When the key may run next; absent where it left the queue. */
+  readyAt?: number;
+  claimed: Claimed[];
+};
+
+export type BeginEffect = {
+  key: string;
+  kind: string;
+  request: Json;
+  /** True when the caller has just observed, with proof, that the effect is absent. */
+  provenAbsent: boolean;
+};
+export type SettleEffect = { key: string; requestFingerprint: string; outcome: EffectOutcome };
+
+export type EffectListing = StoredEffect & {
+  project: string;
+  resourceManager: string;
+  resourceKey: string;
+};
+
+export type ListQuery = {
+  project?: string;
+  manager?: string;
+  labels?: Record<string, string>;
+  owner?: Owner;
+  /** Only resources whose `Ready` condition is not true for their generation. */
+  notReady?: boolean;
+  limit?: number;
+  after?: string;
+};
+
+export type EventQuery = { uid?: string; project?: string; after?: number; limit?: number };
+
+/** The last states of a spec, newest first. */
+export type GenerationRecord = {
+  generation: number;
+  spec: Json;
+  specHash: string;
+  origin: Origin;
+  at: number;
+};
