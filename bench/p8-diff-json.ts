@@ -1,0 +1,46 @@
+import { COMMAND, program, runNode } from "./processes.ts";
+import { check, interleave, median, medianRatio, milliseconds } from "./harness.ts";
+import type { Benchmark } from "./harness.ts";
+import { NOOP, makeProject, writeJsonSpec } from "./project.ts";
+
+/** P8: a diff of many JSON spec files, the whole command, beside a bare read, parse and hash. */
+export const p8: Benchmark = {
+  name: "P8",
+  what: "diff of 10,000 JSON spec files, 50 changed",
+  async run({ quick }) {
+    const count = quick ? 1_000 : 10_000;
+    const project = makeProject(NOOP);
+    for (let index = 0; index < count; index += 1) writeJsonSpec(project, index);
+    const inProject = { cwd: project.root, env: project.env };
+    await runNode([COMMAND, "apply", "-f", project.specs], inProject);
+    await runNode([COMMAND, "server", "stop"], inProject);
+    for (let index = 0; index < 50; index += 1) writeJsonSpec(project, index * 7, 2);
+
+    const samples = await interleave(5, {
+      raw: async () => {
+        const { ms, stdout } = await runNode([program("raw-read"), project.specs]);
+        check(Number(stdout) === count, "raw reads every file");
+        return ms;
+      },
+      diff: async () => {
+        const { ms, stdout } = await runNode([COMMAND, "diff", "-f", project.specs, "-o", "json"], {
+          ...inProject,
+          accept: [1],
+        });
+        const { counts } = JSON.parse(stdout) as { counts: Record<string, number> };
+        check(counts["update"] === 50 && counts["unchanged"] === count - 50, "diff finds 50");
+        return ms;
+      },
+    });
+    return [
+      {
+        goal: "P8",
+        what: `diff of ${count.toLocaleString("en")} JSON spec files, 50 changed, whole command`,
+        value: medianRatio(samples.diff, samples.raw),
+        unit: "× raw",
+        limit: { atMost: 2.5 },
+        absolute: `${milliseconds(median(samples.diff))} (bare Node reads, parses, hashes: ${milliseconds(median(samples.raw))})`,
+      },
+    ];
+  },
+};
