@@ -1,3 +1,4 @@
+import type { SnapshotEntry } from "./batch.ts";
 import type { Json } from "./canonical.ts";
 import type { Desired, Problem } from "./manifest.ts";
 import type { Owner } from "./resource.ts";
@@ -24,16 +25,19 @@ export type PlanAction = {
   /** Sentences for people: `spec.merge.method changed`, `specs/a.resource.json is gone`. */
   reasons: string[];
   /** The stored resource that the plan saw; absent for `create`. */
-  current?: {
-    uid: string;
-    resourceVersion: number;
-    generation: number;
-    specHash: string;
-    file?: string;
+  current?: SnapshotEntry & {
+    /** Canonical JSON; only for an `update` whose spec differs. */
+    spec?: string;
   };
-  /** Absent for `prune`. */
+  /**
+   * Absent for `prune`, for resources that no file declares, and where two places declare one.
+   * Where the plan writes, `prune` and `suspend` say what the resource will have.
+   */
   desired?: Desired;
-  /** For `update`: every field that differs, secrets not masked; renderers mask. */
+  /**
+   * For `update`: every field that differs, as paths of a manifest (`spec.merge.method`,
+   * `labels.team`, `suspend`); secrets not masked, which is what maskPlan is for.
+   */
   changes?: FieldChange[];
   /** For `update` and `conflict`. */
   owner?: Owner;
