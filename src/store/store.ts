@@ -236,7 +236,14 @@ export type ListQuery = {
   after?: string;
 };
 
-export type EventQuery = { uid?: string; project?: string; after?: number; limit?: number };
+export type EventQuery = {
+  uid?: string;
+  project?: string;
+  after?: number;
+  limit?: number;
+  /** The newest `limit` of them, newest first: what streams begin from, and what people look at. */
+  newestFirst?: boolean;
+};
 
 /** The last states of a spec, newest first. */
 export type GenerationRecord = {

@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { LIMITS } from "../model/limits.ts";
+import { managerName, resourceKey } from "../model/manifest.ts";
+import type { Params, RouteName, StreamApi, StreamName } from "./protocol.ts";
+
+// Query strings hold text only, so what is not text is read back from it; in-process callers pass
+// the values themselves.
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
+const count = z.coerce.number().int().min(1).max(LIMITS.batch);
+const cursor = z.coerce.number().int().min(0);
+const jsonText = z
+  .string()
+  .max(64 * 1024)
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.addIssue({ code: "custom", message: "must be JSON" });
+      return z.NEVER;
+    }
+  });
+
+const project = z.string().min(1).max(4_096);
+const uid = z.string().min(1).max(64);
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
+const ref = z.strictObject({ project, resourceManager: managerName, key: resourceKey });
+const count0 = z.int().min(0);
+const shortText = z.string().max(LIMITS.message);
+
+const owner = z.strictObject({
+  kind: z.enum(["sync", "apply", "person"]),
+  name: z.string().min(1).max(LIMITS.key),
+});
+const origin = z.strictObject({
+  owner,
+  file: z.string().max(4_096).exactOptional(),
+  line: count0.exactOptional(),
+  commit: z.string().max(128).exactOptional(),
+  dirty: z.boolean().exactOptional(),
+  command: shortText.exactOptional(),
+});
+const labels = z
+  .record(z.string().min(1).max(LIMITS.label), z.string().max(LIMITS.label))
+  .refine((found) => Object.keys(found).length <= LIMITS.labels, `at most ${LIMITS.labels}`);
+
+// Sizes in bytes are checked where the text is parsed; here a first bound in characters.
+const write = z.strictObject({
+  spec: z.string().min(1).max(LIMITS.spec),
+  specHash: sha256,
+  initialStatus: z.string().min(1).max(LIMITS.status),
+  labels,
+  dependsOn: z.array(z.string().min(3).max(LIMITS.name + LIMITS.key + 1)).max(LIMITS.dependsOn),
+  prunable: z.boolean(),
+  suspended: z.boolean(),
+  origin,
+});
+const identity = { manager: managerName, key: resourceKey };
+const change = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("create"), ...identity, write, expected: z.literal(0) }),
+  z.strictObject({ kind: z.enum(["update", "move"]), ...identity, write, expected: count0 }),
+  z.strictObject({ kind: z.literal("prune"), ...identity, expected: count0, origin }),
+]);
+
+const jsonSchema = z.record(z.string(), z.unknown());
+const proposal = z.strictObject({
+  name: managerName,
+  path: z.string().min(1).max(4_096),
+  scope: z.enum(["project", "global", "hosted"]),
+  digest: sha256,
+  inputs: z.array(z.strictObject({ path: z.string().min(1).max(4_096), sha256 })).max(10_000),
+  specSchema: jsonSchema.exactOptional(),
+  statusSchema: jsonSchema.exactOptional(),
+  secretPaths: z.array(z.string().max(LIMITS.message)).max(1_000),
+  sources: z
+    .array(z.strictObject({ kind: z.literal("every"), everyMs: z.int().min(1) }))
+    .max(LIMITS.labels),
+  deadlineMs: z.int().min(1).max(LIMITS.maxDeadlineMs),
+  maxConcurrent: z.int().min(1).max(10_000),
+  bundle: z.string().min(1).max(LIMITS.bundle),
+});
+
+const list = z.strictObject({
+  project: project.exactOptional(),
+  manager: managerName.exactOptional(),
+  labels: z.union([labels, jsonText.pipe(labels)]).exactOptional(),
+  owner: z.union([owner, jsonText.pipe(owner)]).exactOptional(),
+  notReady: flag.exactOptional(),
+  limit: count.exactOptional(),
+  after: z.string().max(8_192).exactOptional(),
+});
+const nothing = z.strictObject({});
+
+/** What each route takes; unknown members are refused. */
+export const REQUESTS = {
+  hello: nothing,
+  status: nothing,
+  snapshot: z.strictObject({ project }),
+  specs: z.strictObject({ uids: z.array(uid).max(10_000) }),
+  managers: z.strictObject({ project: project.exactOptional() }),
+  acceptManagers: z.strictObject({ project, proposals: z.array(proposal).max(LIMITS.batch) }),
+  commit: z.strictObject({ project, changes: z.array(change).max(LIMITS.batch) }),
+  get: ref,
+  list,
+  effects: z.strictObject({
+    uid: uid.exactOptional(),
+    project: project.exactOptional(),
+    open: flag.exactOptional(),
+    limit: count.exactOptional(),
+  }),
+  history: ref,
+  passes: z.strictObject({ uid, limit: count.exactOptional() }),
+  queue: z.strictObject({
+    uid: uid.exactOptional(),
+    project: project.exactOptional(),
+    limit: count.exactOptional(),
+  }),
+  delete: z.strictObject({ ref, origin, force: z.boolean().exactOptional() }),
+  suspend: z.strictObject({ ref, suspended: z.boolean() }),
+  reconcile: z.strictObject({
+    target: z.union([ref, z.strictObject({ project, resourceManager: managerName })]),
+  }),
+  resolveEffect: z.strictObject({
+    uid,
+    key: z.string().min(1).max(LIMITS.effectKey),
+    outcome: z.discriminatedUnion("state", [
+      z.strictObject({ state: z.literal("applied"), externalRef: shortText.exactOptional() }),
+      z.strictObject({ state: z.literal("rejected"), reason: shortText }),
+    ]),
+  }),
+  repair: z.strictObject({ dryRun: z.boolean().exactOptional() }),
+  stop: nothing,
+} satisfies { [R in RouteName]: z.ZodType<Params<R>> };
+
+/** What each stream takes. */
+export const STREAM_REQUESTS = {
+  events: z.strictObject({
+    project: project.exactOptional(),
+    uid: uid.exactOptional(),
+    after: cursor.exactOptional(),
+  }),
+  watch: list,
+} satisfies { [S in StreamName]: z.ZodType<StreamApi[S]["params"]> };
+
+/** Every request by name, from which `schemas/` is generated. */
+export function requestSchemas(): [name: string, schema: z.ZodType][] {
+  return [...Object.entries(REQUESTS), ...Object.entries(STREAM_REQUESTS)];
+}

@@ -1,0 +1,34 @@
+import { randomBytes } from "node:crypto";
+import { LIMITS } from "../model/limits.ts";
+import type { Clock, Ids } from "../model/ports.ts";
+
+/** The clock of the machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  schedule(callback, delayMs) {
+    const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), LIMITS.maxTimerMs));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Identities from the machine's clock and its random source. */
+export function systemIds(clock: Clock = systemClock): Ids {
+  return { next: () => uuidV7(clock.now()), token: () => randomBytes(16).toString("hex") };
+}
+
+// RFC 9562 section 5.7: 48 bits of milliseconds, then random bits around version and variant.
+function uuidV7(now: number): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(now, 0, 6);
+  bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
+  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
+  const hex = bytes.toString("hex");
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join("-");
+}
