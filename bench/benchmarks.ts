@@ -2,7 +2,8 @@ import type { Benchmark } from "./harness.ts";
 import { p8 } from "./p8-diff-json.ts";
 import { p9 } from "./p9-diff-typescript.ts";
 import { p10 } from "./p10-start.ts";
+import { peers } from "./peers.ts";
 import { p11 } from "./p11-first-apply.ts";
 
 /** Every benchmark, in the order of the goals. */
-export const BENCHMARKS: Benchmark[] = [p8, p9, p10, p11];
+export const BENCHMARKS: Benchmark[] = [p8, p9, p10, p11, peers];

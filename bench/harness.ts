@@ -6,7 +6,8 @@ export type Figure = {
   /** The measured value that the goal speaks of, in `unit`. */
   value: number;
   unit: string;
-  limit: { atLeast: number } | { atMost: number };
+  /** Absent for a figure that stands beside others and is no goal itself. */
+  limit?: { atLeast: number } | { atMost: number };
   /** The order of size on this machine, for people. */
   absolute: string;
   /** Everything else that was measured, for the JSON. */
@@ -27,10 +28,9 @@ export type Benchmark = {
   run(options: Options): Promise<Figure[]>;
 };
 
-export function isMet(figure: Figure): boolean {
-  return "atLeast" in figure.limit
-    ? figure.value >= figure.limit.atLeast
-    : figure.value <= figure.limit.atMost;
+export function isMet({ value, limit }: Figure): boolean | undefined {
+  if (limit === undefined) return undefined;
+  return "atLeast" in limit ? value >= limit.atLeast : value <= limit.atMost;
 }
 
 /**

@@ -63,7 +63,7 @@ function report(outcomes: Outcome[], quick: boolean): void {
   const table = new Table({
     head: ["goal", "what", "measured", "wanted", "absolute", "met"],
     style: { head: [], border: [] },
-    colWidths: [6, 50, 16, 16, 44, 6],
+    colWidths: [7, 48, 18, 18, 46, 5],
     wordWrap: true,
   });
   for (const { benchmark, figures, error } of outcomes) {
@@ -89,14 +89,18 @@ function report(outcomes: Outcome[], quick: boolean): void {
 }
 
 function row(figure: Figure): string[] {
-  const wanted =
-    "atLeast" in figure.limit ? `≥ ${figure.limit.atLeast}` : `≤ ${figure.limit.atMost}`;
+  const met = isMet(figure);
   return [
     figure.goal,
     figure.what,
     `${Number(figure.value.toPrecision(3))} ${figure.unit}`,
-    `${wanted} ${figure.unit}`,
+    wanted(figure),
     figure.absolute,
-    isMet(figure) ? "yes" : "NO",
+    met === undefined ? "–" : met ? "yes" : "NO",
   ];
+}
+
+function wanted({ limit, unit }: Figure): string {
+  if (limit === undefined) return "–";
+  return "atLeast" in limit ? `≥ ${limit.atLeast} ${unit}` : `≤ ${limit.atMost} ${unit}`;
 }

@@ -1,5 +1,6 @@
 // `npm run bench`: builds dist/ and the benchmarks, then runs them.
-// `npm run bench -- P1 P4` runs some of them; `--quick` uses smaller sizes; `--list` names them.
+// `npm run bench -- P1 P4` runs some of them; `--quick` uses smaller sizes; `--list` names them;
+// `--no-build` takes dist/ as it is.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
@@ -12,10 +13,12 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const OUTPUT = path.resolve("scripts/.bench");
 const PROGRAMS = "bench/programs";
 
-const built = spawnSync(process.execPath, ["scripts/build.mjs", "--no-types"], {
-  stdio: "inherit",
-});
-if (built.status !== 0) process.exit(1);
+if (!process.argv.includes("--no-build")) {
+  const { status } = spawnSync(process.execPath, ["scripts/build.mjs", "--no-types"], {
+    stdio: "inherit",
+  });
+  if (status !== 0) process.exit(1);
+}
 
 rmSync(OUTPUT, { recursive: true, force: true });
 await build({
