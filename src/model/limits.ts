@@ -57,6 +57,8 @@ export const LIMITS = {
   claimMarginMs: 30 * SECOND,
   /** One load of spec files in a resolver, and the heap it may use (MiB). */
   resolveMs: 60 * SECOND,
+  /** Evaluating one spec file or definition: past this it counts as an endless loop. */
+  evaluateMs: 10 * SECOND,
   resolverHeapMiB: 1_024,
   /** A runner's heap (MiB), the resident size (bytes) and age past which it is replaced. */
   runnerHeapMiB: 512,

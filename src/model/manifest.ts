@@ -51,6 +51,8 @@ export type Problem = Place & {
   message: string;
   /** The lines around the place, with a marker. */
   frame?: string;
+  /** The spec file that could not be loaded, where the place is in another file that it imports. */
+  specFile?: string;
 };
 
 /** `file:line:column: path: message`, one line. */
