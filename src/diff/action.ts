@@ -1,0 +1,152 @@
+import type { SnapshotEntry } from "../model/batch.ts";
+import type { Json } from "../model/canonical.ts";
+import { PiWorkflowsError } from "../model/errors.ts";
+import type { Desired } from "../model/manifest.ts";
+import type { FieldChange, PlanAction } from "../model/plan.ts";
+import type { Owner } from "../model/resource.ts";
+import { describeRef } from "../model/resource.ts";
+import { sameOwner } from "./absent.ts";
+import { diffFields } from "./fields.ts";
+import { parseSecretPaths } from "./path.ts";
+import { describeChanges, describeOwner } from "./sentences.ts";
+
+/** What deciding one action needs beside the two states. */
+export type ActionContext = {
+  owner: Owner;
+  force: boolean;
+  /** Canonical specs by uid of every resource whose hash differs. */
+  specs: ReadonlyMap<string, string>;
+  /** Secret paths by manager. */
+  secrets: ReadonlyMap<string, readonly string[]>;
+};
+
+/** What to do about one valid declaration, given what is stored of it. */
+export function decideAction(
+  desired: Desired,
+  stored: SnapshotEntry | undefined,
+  context: ActionContext,
+): PlanAction {
+  if (!stored) return createAction(desired);
+  if (stored.deleting) {
+    const reason = "is being deleted; apply again when it is gone";
+    return conflictAction(desired, stored, [reason]);
+  }
+  const owned = sameOwner(stored.owner, context.owner);
+  if (!owned && !context.force) return conflictAction(desired, stored, waysOut(stored));
+  const sameSpec = stored.specHash === desired.specHash;
+  const metadata = metadataChanges(desired, stored);
+  const moved = stored.file !== desired.place.file;
+  if (sameSpec && metadata.length === 0 && owned) {
+    return moved ? moveAction(desired, stored) : unchangedAction(desired, stored);
+  }
+  const changes = sameSpec ? metadata : [...specChanges(desired, stored, context), ...metadata];
+  const reasons = describeChanges(changes);
+  if (!owned) reasons.push(`is taken over by force from ${describeOwner(stored.owner)}`);
+  if (sameSpec) reasons.push("the spec is the same, so the generation stays");
+  if (moved) reasons.push(movedFrom(desired, stored));
+  return {
+    ...identify(desired),
+    kind: "update",
+    reasons,
+    current: sameSpec ? stored : { ...stored, spec: context.specs.get(stored.uid) as string },
+    desired: settled(desired, stored),
+    changes,
+    owner: stored.owner,
+  };
+}
+
+function createAction(desired: Desired): PlanAction {
+  const reasons = [`is new in ${desired.place.file}`];
+  return { ...identify(desired), kind: "create", reasons, desired: settled(desired) };
+}
+
+function moveAction(desired: Desired, stored: SnapshotEntry): PlanAction {
+  return {
+    ...identify(desired),
+    kind: "move",
+    reasons: [movedFrom(desired, stored)],
+    current: stored,
+    desired: settled(desired, stored),
+  };
+}
+
+function unchangedAction(desired: Desired, stored: SnapshotEntry): PlanAction {
+  return {
+    kind: "unchanged",
+    resourceManager: desired.resourceManager,
+    key: desired.key,
+    reasons: stored.suspended ? ["is suspended"] : [],
+    current: stored,
+    desired,
+  };
+}
+
+function conflictAction(desired: Desired, stored: SnapshotEntry, reasons: string[]): PlanAction {
+  return {
+    ...identify(desired),
+    kind: "conflict",
+    reasons,
+    current: stored,
+    desired,
+    owner: stored.owner,
+  };
+}
+
+function waysOut(stored: SnapshotEntry): string[] {
+  const from = stored.file === undefined ? "" : ` (${stored.file})`;
+  return [
+    `belongs to ${describeOwner(stored.owner)}${from}`,
+    "change it there, take it over with --force, or delete it there first",
+  ];
+}
+
+function movedFrom(desired: Desired, stored: SnapshotEntry): string {
+  return stored.file === undefined
+    ? `is now declared in ${desired.place.file}`
+    : `moved from ${stored.file} to ${desired.place.file}`;
+}
+
+// A manifest that says nothing of `prune` or `suspend` leaves what a person or an earlier one set.
+function settled(desired: Desired, stored?: SnapshotEntry): Desired {
+  return {
+    ...desired,
+    prune: desired.prune ?? stored?.prunable ?? true,
+    suspend: desired.suspend ?? stored?.suspended ?? false,
+  };
+}
+
+function specChanges(
+  desired: Desired,
+  stored: SnapshotEntry,
+  { specs, secrets }: ActionContext,
+): FieldChange[] {
+  const before = specs.get(stored.uid);
+  if (before === undefined) {
+    throw new PiWorkflowsError("STALE", `${describeRef(desired)} changed while it was being read`);
+  }
+  return diffFields(
+    JSON.parse(before) as Json,
+    JSON.parse(desired.spec) as Json,
+    "spec",
+    parseSecretPaths(secrets.get(desired.resourceManager) ?? []),
+  );
+}
+
+function metadataChanges(desired: Desired, stored: SnapshotEntry): FieldChange[] {
+  const changes = diffFields(stored.labels, desired.labels, "labels");
+  const { dependsOn, prune, suspend } = desired;
+  if (dependsOn.join("\n") !== stored.dependsOn.join("\n")) {
+    changes.push({ path: "dependsOn", before: stored.dependsOn, after: dependsOn });
+  }
+  if (prune !== undefined && prune !== stored.prunable) {
+    changes.push({ path: "prune", before: stored.prunable, after: prune });
+  }
+  if (suspend !== undefined && suspend !== stored.suspended) {
+    changes.push({ path: "suspend", before: stored.suspended, after: suspend });
+  }
+  return changes;
+}
+
+function identify({ resourceManager, key }: Desired): { resourceManager: string; key: string } {
+  return { resourceManager, key };
+}
