@@ -46,6 +46,11 @@ export type AppliedEffect = EffectRecord & { state: "applied"; result?: Json };
 export type ReconcileContext<TStatus> = {
   /** Aborts when the deadline passes, the claim is lost or the server stops. Pass it on. */
   readonly signal: AbortSignal;
+  /**
+   * Canonical path of the resource's project. Runners do not run there: resolve the paths of a spec
+   * against it.
+   */
+  readonly project: string;
   /** This pass's id, as in logs and events. */
   readonly reconcileId: string;
   /** What caused this pass; a hint only, never a command. */

@@ -56,12 +56,32 @@ export type DeclaredResource = Manifest & { readonly [RESOURCE]: true; readonly 
 const SITE = Symbol.for("pi-workflows.Resource.site");
 
 /**
- * Declares one resource; export it (or an array) as the default of `NAME.resource.ts`.
- * `manager` is the definition, which types the spec, or just its name.
+ * The spec type of each manager by name; empty until `pi-workflows types` writes the declarations
+ * that fill it, so that `defineResource("NAME", …)` is checked without importing the definition.
  */
+// oxlint-disable-next-line typescript/no-empty-interface -- declarations merge only into interfaces
+export interface ResourceSpecs {}
+
+/**
+ * Declares one resource; export it (or an array) as the default of `NAME.resource.ts`.
+ * `manager` is the definition, which types the spec, or the name of a manager in `ResourceSpecs`,
+ * which types it too, or any other name, which leaves it unchecked.
+ */
+export function defineResource<TName extends keyof ResourceSpecs>(
+  manager: TName,
+  input: ResourceInput<ResourceSpecs[TName]>,
+): DeclaredResource;
 export function defineResource<TSpec>(
-  manager: Pick<ResourceManagerDefinition<TSpec, unknown>, "name" | "initialStatus"> | string,
+  manager: Pick<ResourceManagerDefinition<TSpec, unknown>, "name" | "initialStatus">,
   input: ResourceInput<NoInfer<TSpec>>,
+): DeclaredResource;
+export function defineResource<TName extends string>(
+  manager: TName extends keyof ResourceSpecs ? never : TName,
+  input: ResourceInput<unknown>,
+): DeclaredResource;
+export function defineResource(
+  manager: { name: string } | string,
+  input: ResourceInput<unknown>,
 ): DeclaredResource {
   const resourceManager = typeof manager === "string" ? manager : manager.name;
   const declared = { resourceManager, ...input };

@@ -10,6 +10,7 @@ export type {
   ResourceInput,
   ResourceManager,
   ResourceManagerDefinition,
+  ResourceSpecs,
   SchemaLike,
 } from "./define.ts";
 export {
