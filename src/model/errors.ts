@@ -198,6 +198,12 @@ export const ERRORS = {
     exit: 2,
     http: 500,
   },
+  GIT_FAILED: {
+    title: "git could not do what was asked of it",
+    hint: "The message holds what git said.",
+    exit: 2,
+    http: 500,
+  },
   INTERNAL: {
     title: "Something unexpected happened",
     hint: "Repeat with --verbose, and report what it prints.",
