@@ -45,6 +45,10 @@ export type PassHost = {
  * when it resolves nothing of the pass is still running (F-5).
  */
 export type RunnerPort = {
+  /**
+   * Runs one pass. Whoever aborts `signal` names the fault that the outcome is to have:
+   * `abort("shutdown")`. Any other reason counts as `lease-lost`.
+   */
   run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome>;
   /** Runners alive, for `server status`. */
   stats(): { alive: number; busy: number };

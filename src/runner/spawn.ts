@@ -1,0 +1,47 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import type { Duplex } from "node:stream";
+import path from "node:path";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { CHANNEL_FD } from "./protocol.ts";
+
+/** Set in every runner's environment: the server's token, by which orphans are told (P-1). */
+export const RUNNER_TOKEN = "PI_WORKFLOWS_RUNNER";
+
+export type SpawnOptions = {
+  bundlePath: string;
+  /**
+   * The runner's whole environment. Definitions need the user's: PATH, HOME, GITHUB_TOKEN. It goes
+   * by the environment only, never by arguments, which every user of the machine can read.
+   */
+  env: NodeJS.ProcessEnv;
+  token: string;
+  heapMiB: number;
+};
+
+export type SpawnedRunner = { child: ChildProcess; channel: Duplex };
+
+/** Starts a runner as the leader of a process group of its own. */
+export function spawnRunner(options: SpawnOptions): SpawnedRunner {
+  const child = spawn(
+    process.execPath,
+    [`--max-old-space-size=${options.heapMiB}`, childProgram(), options.bundlePath],
+    {
+      cwd: path.dirname(options.bundlePath),
+      env: { ...options.env, [RUNNER_TOKEN]: options.token },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    },
+  );
+  return { child, channel: child.stdio[CHANNEL_FD] as Duplex };
+}
+
+/** The built program of a runner, from built code and from sources alike. */
+function childProgram(): string {
+  const here = path.dirname(fileURLToPath(import.meta.url));
+  for (let folder = here; folder !== path.dirname(folder); folder = path.dirname(folder)) {
+    const program = path.join(folder, "dist/runner/child.js");
+    if (existsSync(program)) return program;
+  }
+  throw new Error("dist/runner/child.js is missing: run `npm run build`");
+}
