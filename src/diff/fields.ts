@@ -8,7 +8,7 @@ type JsonObject = { [key: string]: Json };
 type Compare = { secrets: SecretPaths; changes: FieldChange[] };
 
 /** Members that name an array's items, best first. */
-const NAMING_FIELDS = ["key", "id", "name"] as const;
+export const NAMING_FIELDS = ["key", "id", "name"] as const;
 
 /**
  * Every field in which two JSON values differ, outermost first where a whole part is new or gone.

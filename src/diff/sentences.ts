@@ -15,6 +15,14 @@ export function describeChanges(changes: readonly FieldChange[]): string[] {
   return rest > 0 ? [...named, `${rest} more field${rest === 1 ? "" : "s"} changed`] : named;
 }
 
+/** Of an action's reasons those that are not about its fields, for output that lists the fields. */
+export function otherReasons(
+  reasons: readonly string[],
+  changes: readonly { path: string }[],
+): string[] {
+  return reasons.slice(Math.min(changes.length, FIELDS_NAMED + 1));
+}
+
 function describeChange({ path, before, after }: FieldChange): string {
   if (path.endsWith("[]")) return `${path.slice(0, -2)} is in another order`;
   if (before === undefined) return `${path} was added`;
