@@ -36,10 +36,11 @@ it("hints at a branch in folders that do not exist yet, and again after they wen
   const { folder, git, commit } = makeRepository();
   commit("first");
   const repository = (await findRepository(folder)) as Repository;
-  const { after } = hints(repository, "team/feature/x");
+  const { watch, after } = hints(repository, "team/feature/x");
   await after(() => git("branch", "team/feature/x"));
   await after(() => git("branch", "-D", "team/feature/x"));
   await after(() => git("branch", "team/feature/x"));
+  expect(watch.problem).toBeUndefined();
 });
 
 it("hints from a linked work tree at a commit made in another", async () => {
@@ -47,6 +48,7 @@ it("hints from a linked work tree at a commit made in another", async () => {
   commit("first");
   git("worktree", "add", "--quiet", "-b", "side", "linked");
   const repository = (await findRepository(`${folder}/linked`)) as Repository;
-  const { after } = hints(repository, "main");
+  const { watch, after } = hints(repository, "main");
   await after(() => commit("on main"));
+  expect(watch.problem).toBeUndefined();
 });
