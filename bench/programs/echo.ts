@@ -1,6 +1,7 @@
-// A bare IPC child: answers each pass at once with a result of the size of a real one.
-process.on("message", (message: { id: number; kind: string }) => {
-  process.send?.({ id: message.id, kind: "settled", conditions: [] });
+// A bare IPC child: answers each message at once with a result of the size of a real one.
+const conditions = [{ type: "Ready", status: true, reason: "Done" }];
+process.on("message", ({ id }: { id: number }) => {
+  process.send?.({ id, kind: "settled", conditions });
 });
 process.once("disconnect", () => process.exit(0));
-process.send?.({ id: 0, kind: "ready" });
+process.send?.({ kind: "ready" });
