@@ -8,6 +8,9 @@ import type { RenderOptions } from "./words.ts";
 /** Lines of context around each difference. */
 export const CONTEXT_LINES = 3;
 
+// The search for the shortest difference takes time in the square of this; past it nobody reads on.
+const MOST_EDITS = 2_000;
+
 /** Each resource as a unified diff of its manifest, as `diff -u` prints it. */
 export function renderUnified(
   plan: ShownPlan,
@@ -41,8 +44,9 @@ export function unifiedLines(action: ShownAction, context: number = CONTEXT_LINE
     after,
     undefined,
     undefined,
-    { context },
+    { context, maxEditLength: MOST_EDITS },
   );
+  if (patch === undefined) return [`… more than ${MOST_EDITS} lines differ`];
   // Without the separator line, which says nothing.
   return patch.trimEnd().split("\n").slice(1).map(printable);
 }
