@@ -3,7 +3,7 @@ import { toPiWorkflowsError } from "../model/errors.ts";
 import type { ApplyReceipt, Plan } from "../model/plan.ts";
 import { batchesOf } from "./batches.ts";
 import { stepsOf } from "./changes.ts";
-import type { ApplyOrigin, Step } from "./changes.ts";
+import type { OriginOf, Step } from "./changes.ts";
 import { commitBatch, commitWhatCan } from "./commit.ts";
 import type { Commit } from "./commit.ts";
 import { refuseIncomplete } from "./refusals.ts";
@@ -17,7 +17,7 @@ export type ApplyOptions = {
    * first batch that is refused; `continue` applies what it can and reports the rest as failed.
    */
   onError?: "stop" | "continue";
-  origin?: ApplyOrigin;
+  origin?: OriginOf;
   /** Called before the first batch and after each. */
   onProgress?: (progress: { done: number; total: number }) => void;
 };

@@ -6,11 +6,14 @@ import type { Origin } from "../model/resource.ts";
 /** What the caller knows of where the files came from. */
 export type ApplyOrigin = Pick<Origin, "commit" | "dirty" | "command">;
 
+/** The same for every file, or by file: one may be edited where another is as committed. */
+export type OriginOf = ApplyOrigin | ((file: string | undefined) => ApplyOrigin);
+
 /** A change beside the action that it carries out. */
 export type Step = { action: PlanAction; change: ApplyChange };
 
 /** What a plan writes, in its order: dependencies first, then what is pruned, dependents first. */
-export function stepsOf(plan: Plan, origin: ApplyOrigin): { writes: Step[]; prunes: Step[] } {
+export function stepsOf(plan: Plan, origin: OriginOf): { writes: Step[]; prunes: Step[] } {
   const writes: Step[] = [];
   const prunes: Step[] = [];
   for (const action of plan.actions) {
@@ -20,8 +23,10 @@ export function stepsOf(plan: Plan, origin: ApplyOrigin): { writes: Step[]; prun
   return { writes, prunes };
 }
 
-function changeOf(action: PlanAction, plan: Plan, origin: ApplyOrigin): ApplyChange | undefined {
+function changeOf(action: PlanAction, plan: Plan, origins: OriginOf): ApplyChange | undefined {
   const { kind, resourceManager: manager, key, desired, current } = action;
+  const place = desired?.place.file ?? current?.file;
+  const origin = typeof origins === "function" ? origins(place) : origins;
   switch (kind) {
     case "create":
       return { kind, manager, key, write: write(desired as Desired, plan, origin), expected: 0 };
