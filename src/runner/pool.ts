@@ -2,6 +2,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { PassOutcome } from "../model/pass.ts";
 import type { Clock, Log } from "../model/ports.ts";
 import { crashed, faultOf } from "./fault.ts";
+import { holdLifeline } from "./lifeline.ts";
 import { recordRunner } from "./orphans.ts";
 import type { PassHost, PassRequest, RunnerPort } from "./port.ts";
 import { RunnerProcess, type ProcessLimits } from "./process.ts";
@@ -129,16 +130,16 @@ class RunnerPool implements RunnerPort {
     const member: Member = { process, digest, startedAt: clock.monotonic(), cancelIdle: () => {} };
     this.#members.add(member);
     const { pid } = process;
-    const forget = pid === undefined ? () => {} : recordRunner(home, pid, token);
+    const notes = pid === undefined ? [] : [recordRunner(home, pid, token), holdLifeline(pid)];
     log.debug("runner started", { pid, digest });
-    void this.#bury(member, forget);
+    void this.#bury(member, notes);
     return member;
   }
 
-  async #bury(member: Member, forget: () => void): Promise<void> {
+  async #bury(member: Member, notes: (() => void)[]): Promise<void> {
     const { process, digest } = member;
     await process.gone;
-    forget();
+    for (const forget of notes) forget();
     this.#members.delete(member);
     this.#takeIdle(this.#idle.indexOf(member));
     this.#options.log.info("runner ended", {

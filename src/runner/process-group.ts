@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { groupRuns } from "./process-table.ts";
 
 /**
  * Signals a process group: the one place where signals are sent (a Windows port would end the tree
@@ -13,13 +14,11 @@ export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean
   }
 }
 
-/**
- * Resolves when no process of the group is left, at the latest after `boundMs`: a zombie whose
- * parent does not reap it stays in its group, and does no harm.
- */
+/** Resolves when no process of the group runs any more, at the latest after `boundMs`. */
 export async function groupEnded(pid: number, boundMs: number): Promise<void> {
   for (let waited = 0, step = 1; waited < boundMs; waited += step, step *= 2) {
-    if (!groupExists(pid)) return;
+    // The cheap question first: a group without members can't be signalled.
+    if (!groupExists(pid) || !groupRuns(pid)) return;
     await sleep(step);
   }
 }

@@ -16,21 +16,40 @@ export function groupMembers(pgid: number, entry: string): number[] {
   return process.platform === "linux" ? linuxMembers(pgid, entry) : psMembers(pgid, entry);
 }
 
+/**
+ * True where group `pgid` holds a process that is more than a zombie, which stays in its group until
+ * its parent reaps it: in a container that may be never.
+ */
+export function groupRuns(pgid: number): boolean {
+  if (process.platform === "linux") return linuxGroup(pgid).length > 0;
+  const lines = ps(["-axo", "pgid=,stat="])?.split("\n") ?? [];
+  return lines.some((line) => {
+    const [group, state] = line.trim().split(/\s+/);
+    return Number(group) === pgid && state?.startsWith("Z") === false;
+  });
+}
+
 function linuxMembers(pgid: number, entry: string): number[] {
+  return linuxGroup(pgid).filter((pid) => linuxEnvironment(pid).includes(entry));
+}
+
+function linuxGroup(pgid: number): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
-    .filter((pid) => linuxStat(pid)?.group === pgid && linuxEnvironment(pid).includes(entry));
+    .filter((pid) => {
+      const stat = linuxStat(pid);
+      return stat?.group === pgid && stat.state !== "Z" && stat.state !== "X";
+    });
 }
 
-/** Fields 5 and 22 of /proc/PID/stat; the name before them may hold anything but ends with `)`. */
-function linuxStat(pid: number): { group: number; startTime: string } | undefined {
+/** Fields 3, 5 and 22 of /proc/PID/stat; the name before them may hold anything but ends with `)`. */
+function linuxStat(pid: number): { state: string; group: number; startTime: string } | undefined {
   const text = readText(`/proc/${pid}/stat`);
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
-  const [group, startTime] = [fields?.[2], fields?.[19]];
-  return group === undefined || startTime === undefined
-    ? undefined
-    : { group: Number(group), startTime };
+  const [state, group, startTime] = [fields?.[0], fields?.[2], fields?.[19]];
+  if (state === undefined || group === undefined || startTime === undefined) return undefined;
+  return { state, group: Number(group), startTime };
 }
 
 function linuxEnvironment(pid: number): string[] {

@@ -1,0 +1,25 @@
+import { spawn } from "node:child_process";
+
+/**
+ * Waits for a line or the end of its input. The end without a line means that the server is dead.
+ * A runner ends by itself when its channel closes, but not while its event loop is blocked, by an
+ * endless loop or a synchronous command, and nothing but another process can see that.
+ */
+const WATCH = `read -r _ && exit; kill -KILL -- "-$1"`;
+
+/**
+ * Makes the process group `pid` die with this process, whatever either is doing (P-1). Returns what
+ * ends the watch, to be called when the group is gone.
+ */
+export function holdLifeline(pid: number): () => void {
+  const watcher = spawn("/bin/sh", ["-c", WATCH, "pi-workflows-lifeline", String(pid)], {
+    // Of a group of its own, so that an interrupt from the terminal does not end the watch first.
+    detached: true,
+    env: {},
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  // Without a shell the runner's own watch of its channel has to do.
+  watcher.on("error", () => {});
+  watcher.stdin.on("error", () => {});
+  return () => watcher.stdin.end("\n");
+}
