@@ -84,6 +84,8 @@ export const LIMITS = {
   concurrency: 8,
   concurrencyPerProject: 8,
   concurrencyPerManager: 4,
+  /** The most passes at once that a definition may ask for. */
+  maxConcurrent: 1_000,
   /** Draining at stop before running passes are aborted. */
   drainMs: 10 * SECOND,
   /** A server without clients, claims or due work exits after this. */

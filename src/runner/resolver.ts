@@ -1,5 +1,14 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import type { ManagerProposal } from "../model/batch.ts";
-import type { LoadedSpecs } from "../model/manifest.ts";
+import { PiWorkflowsError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { LoadedSpecs, Problem } from "../model/manifest.ts";
+import { findDefinitions } from "../sources/definition-files.ts";
+import { ALL_TYPESCRIPT, isTypeScript } from "../sources/load.ts";
+import { displayPath, globalDefinitionsFolder } from "../sources/project.ts";
+import { type ResolverEnd, type ResolverLimits, runResolver } from "./resolver-process.ts";
 
 /** What to load. Paths are absolute; files outside the project are allowed only where named. */
 export type ResolveRequest = {
@@ -11,16 +20,133 @@ export type ResolveRequest = {
   inline?: { name: string; text: string }[];
   /** Names of managers to resolve even where no spec names them; "all" for every definition found. */
   managers?: string[] | "all";
+  /** Folder of definitions for every project; by default the user's. */
+  globalFolder?: string;
   signal?: AbortSignal;
 };
 
 /** What the files mean. `managers` holds the definitions that the specs use, with their bundles. */
 export type Resolution = Omit<LoadedSpecs, "managers"> & { managers: ManagerProposal[] };
 
+/** Files that end or hang their process before the rest of a load is given up. */
+const MAX_FAULTS = 3;
+
 /**
  * Loads spec files and definitions in a child process of its own with limits of time and memory:
  * the only place where project code is evaluated outside a runner. All problems are returned at
- * once; a child that hangs, dies or runs out of memory becomes a problem at the file it was in.
- * @throws PiWorkflowsError RESOLVE_FAILED where the child can't be started at all.
+ * once; a child that hangs, dies or runs out of memory becomes a problem at the file it was in, and
+ * the rest is loaded again without that file.
+ * @throws PiWorkflowsError RESOLVE_FAILED where the child can't be started at all, or `signal` aborts.
  */
-export declare function resolve(request: ResolveRequest): Promise<Resolution>;
+export async function resolve(
+  request: ResolveRequest,
+  limits: ResolverLimits = LIMITS,
+): Promise<Resolution> {
+  const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), "pi-workflows-")));
+  try {
+    return await resolveWithout(request, limits, scratch);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** What tries before found impossible to get past. */
+type Excluded = { files: Set<string>; definitions: Set<string>; problems: Problem[] };
+
+async function resolveWithout(
+  request: ResolveRequest,
+  limits: ResolverLimits,
+  scratch: string,
+): Promise<Resolution> {
+  const deadline = Date.now() + limits.resolveMs;
+  const excluded: Excluded = { files: new Set(), definitions: new Set(), problems: [] };
+  for (let fault = 0; ; fault += 1) {
+    const { end, resolution } = await attempt(request, limits, { scratch, deadline, excluded });
+    if (end.kind === "done") {
+      resolution.problems.unshift(...excluded.problems);
+      return resolution;
+    }
+    if (end.kind === "failed") throw new PiWorkflowsError("RESOLVE_FAILED", end.message);
+    if (end.kind === "aborted") throw new PiWorkflowsError("RESOLVE_FAILED", "Loading was stopped");
+    const isLast = end.kind === "overall-limit" || fault === MAX_FAULTS;
+    if (isLast || !exclude(end, request, excluded)) {
+      return givenUp(end, limits, excluded);
+    }
+  }
+}
+
+async function attempt(
+  request: ResolveRequest,
+  limits: ResolverLimits,
+  state: { scratch: string; deadline: number; excluded: Excluded },
+): Promise<{ end: ResolverEnd; resolution: Resolution }> {
+  const { scratch, deadline, excluded } = state;
+  const resolution: Resolution = { desired: [], managers: [], problems: [], files: [] };
+  const end = await runResolver({
+    request: {
+      project: request.project,
+      files: request.files.filter((file) => !excluded.files.has(file)),
+      inline: request.inline ?? [],
+      managers: request.managers ?? [],
+      globalFolder: request.globalFolder ?? globalDefinitionsFolder(),
+      scratch,
+      evaluateMs: limits.evaluateMs,
+      skip: [...excluded.definitions],
+    },
+    limits,
+    deadline,
+    signal: request.signal,
+    onReport(report) {
+      if (report.kind === "desired") resolution.desired.push(...report.items);
+      else if (report.kind === "managers") resolution.managers.push(...report.items);
+      else if (report.kind === "problems") resolution.problems.push(...report.items);
+      else if (report.kind === "files") resolution.files.push(...report.items);
+    },
+  });
+  return { end, resolution };
+}
+
+/** Takes the file that a child did not get past out of the next try; false where there is none. */
+function exclude(
+  end: ResolverEnd & { kind: "fault" },
+  request: ResolveRequest,
+  excluded: Excluded,
+): boolean {
+  const { project, files } = request;
+  const guilty =
+    end.file === ALL_TYPESCRIPT
+      ? files.filter(isTypeScript)
+      : files.filter((file) => displayPath(project, file) === end.file);
+  for (const file of guilty) {
+    excluded.files.add(file);
+    excluded.problems.push(problem(displayPath(project, file), end.message));
+  }
+  if (guilty.length > 0) return true;
+  const folder = request.globalFolder ?? globalDefinitionsFolder();
+  const definition = [...findDefinitions(project, folder).byName.values()].find(
+    (found) => displayPath(project, found.path) === end.file,
+  );
+  if (definition === undefined) return false;
+  excluded.definitions.add(definition.path);
+  excluded.problems.push(problem(displayPath(project, definition.path), end.message));
+  return true;
+}
+
+/** Nothing is returned as loaded: with one file unaccounted for, absence proves nothing (A-5). */
+function givenUp(
+  end: ResolverEnd & { kind: "fault" | "overall-limit" },
+  limits: ResolverLimits,
+  excluded: Excluded,
+): Resolution {
+  const message =
+    end.kind === "fault"
+      ? end.message
+      : `loading took longer than ${limits.resolveMs / 1_000} s and was stopped`;
+  const rest = "nothing else was loaded, because loading had to be given up";
+  const problems = [...excluded.problems, problem(end.file ?? ".", message), problem(".", rest)];
+  return { desired: [], managers: [], problems, files: [] };
+}
+
+function problem(file: string, message: string): Problem {
+  return { file, line: 1, column: 1, path: "", message };
+}

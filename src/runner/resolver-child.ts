@@ -1,0 +1,49 @@
+// The resolver's child process: loads what one request asks for, reports, and exits.
+import { writeSync } from "node:fs";
+import { load, type LoadSink } from "../sources/load.ts";
+import { MARK_FD, type ResolverReport, type ResolverRequest } from "./resolver-protocol.ts";
+
+const exit = process.exit.bind(process);
+const send = process.send?.bind(process);
+if (send === undefined) {
+  console.error("This program is started by pi-workflows itself.");
+  exit(2);
+}
+// Project code can't speak in this program's name by accident.
+delete process.send;
+
+process.once("disconnect", () => exit(1));
+process.once("message", (request) => void answer(request as ResolverRequest));
+
+async function answer(request: ResolverRequest): Promise<void> {
+  try {
+    await load(request, sink);
+    await report({ kind: "done" });
+  } catch (thrown) {
+    const message = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+    await report({ kind: "failed", message });
+  }
+  exit(0);
+}
+
+const sink: LoadSink = {
+  onFile: mark,
+  desired: (items) => report({ kind: "desired", items }),
+  managers: (items) => report({ kind: "managers", items }),
+  problems: (items) => report({ kind: "problems", items }),
+  files: (items) => report({ kind: "files", items }),
+};
+
+let marked: string | undefined = "";
+function mark(file: string | undefined): void {
+  if (file === marked) return;
+  marked = file;
+  writeSync(MARK_FD, `${JSON.stringify(file ?? "")}\n`);
+}
+
+/** Resolves when the report has left this process, so that reports do not pile up in memory. */
+function report(message: ResolverReport): Promise<void> {
+  return new Promise((resolve, reject) => {
+    send?.(message, undefined, undefined, (error) => (error === null ? resolve() : reject(error)));
+  });
+}

@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { Readable } from "node:stream";
+import { installationUrl } from "../model/installation.ts";
+import { LIMITS } from "../model/limits.ts";
+import { MARK_FD, type ResolverReport, type ResolverRequest } from "./resolver-protocol.ts";
+
+/** Limits of one try, as LIMITS has them; tests use smaller ones. */
+export type ResolverLimits = { resolveMs: number; evaluateMs: number; resolverHeapMiB: number };
+
+/** How a child ended. `file` is what it was evaluating, if anything. */
+export type ResolverEnd =
+  | { kind: "done" }
+  | { kind: "failed"; message: string }
+  | { kind: "aborted" }
+  | { kind: "overall-limit"; file: string | undefined }
+  | { kind: "fault"; file: string | undefined; message: string };
+
+export type ResolverRun = {
+  request: ResolverRequest;
+  limits: ResolverLimits;
+  /** Epoch milliseconds by which this try must end. */
+  deadline: number;
+  signal: AbortSignal | undefined;
+  onReport: (report: ResolverReport) => void;
+};
+
+/** A margin over the child's own limit, which ends an endless await more gently. */
+const MARGIN_MS = 500;
+
+/** Runs one resolver child to its end. When this resolves, nothing of it is running any more. */
+export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
+  const child = start(run);
+  let end: ResolverEnd | undefined;
+  let file: string | undefined;
+  const output = collectOutput(child, () => file);
+  const stop = (how: ResolverEnd): void => {
+    end ??= how;
+    killGroup(child);
+  };
+  const watch = watchProgress(run, () => file, stop);
+  readLines(child.stdio[MARK_FD] as Readable, (line) => {
+    file = (JSON.parse(line) as string) || undefined;
+    watch.progress();
+  });
+  const onAbort = (): void => stop({ kind: "aborted" });
+  run.signal?.addEventListener("abort", onAbort);
+  if (run.signal?.aborted === true) onAbort();
+  child.on("message", (message) => {
+    const report = message as ResolverReport;
+    if (report.kind === "done" || report.kind === "failed") end ??= report;
+    else run.onReport(report);
+  });
+  child.send(run.request, () => undefined);
+  const { code, signal, error } = await ended(child);
+  watch.stop();
+  run.signal?.removeEventListener("abort", onAbort);
+  killGroup(child);
+  if (error !== undefined) return { kind: "failed", message: error.message };
+  if (end?.kind === "done" && output.text() !== "") return wroteDirectly(output);
+  return end ?? { kind: "fault", file, message: deathOf(code, signal, output.text(), run.limits) };
+}
+
+function start({ limits, request }: ResolverRun): ChildProcess {
+  const program = fileURLToPath(installationUrl("dist/runner/resolver-child.js"));
+  const node = [
+    process.execPath,
+    `--max-old-space-size=${limits.resolverHeapMiB}`,
+    "--no-warnings",
+  ];
+  // The kernel ends an endless loop whose parent has died and can't any more.
+  const seconds = Math.ceil((4 * limits.resolveMs) / 1_000);
+  const script = `ulimit -t ${seconds}; exec "$@"`;
+  return spawn("/bin/sh", ["-c", script, "sh", ...node, program], {
+    cwd: request.project,
+    // A group of its own, so that what project code starts can be ended with it.
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
+    serialization: "json",
+    env: environment(),
+  });
+}
+
+// What programs need to run. No credentials, and no NODE_OPTIONS, which load other code.
+const PASSED =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|TERM|XDG_.*|PI_WORKFLOWS_HOME)$/;
+
+function environment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED.test(name)));
+}
+
+/** Calls `stop` when no file is finished for too long, or when the whole load takes too long. */
+function watchProgress(
+  { limits, deadline }: ResolverRun,
+  current: () => string | undefined,
+  stop: (how: ResolverEnd) => void,
+): { progress: () => void; stop: () => void } {
+  const allowed = limits.evaluateMs + MARGIN_MS;
+  let last = performance.now();
+  let idle: NodeJS.Timeout;
+  const check = (): void => {
+    const file = current();
+    const waited = performance.now() - last;
+    if (file !== undefined && waited >= allowed) {
+      const message = `did not finish within ${limits.evaluateMs / 1_000} s; look for an endless loop`;
+      stop({ kind: "fault", file, message });
+      return;
+    }
+    idle = setTimeout(check, file === undefined ? allowed : Math.max(allowed - waited, 1));
+  };
+  idle = setTimeout(check, allowed);
+  const overall = setTimeout(
+    () => stop({ kind: "overall-limit", file: current() }),
+    Math.max(deadline - Date.now(), 0),
+  );
+  return {
+    progress: () => {
+      last = performance.now();
+    },
+    stop: () => {
+      clearTimeout(idle);
+      clearTimeout(overall);
+    },
+  };
+}
+
+function ended(
+  child: ChildProcess,
+): Promise<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }> {
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve({ code: null, signal: null, error }));
+    child.once("close", (code, signal) => resolve({ code, signal }));
+  });
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // The group is gone already.
+  }
+}
+
+/** What the child wrote past its guard, by file descriptor: the beginning, and who was evaluated. */
+type Output = { text: () => string; file: () => string | undefined };
+
+function collectOutput(child: ChildProcess, current: () => string | undefined): Output {
+  let text = "";
+  let file: string | undefined;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8");
+    stream?.on("data", (chunk: string) => {
+      if (text === "") file = current();
+      text = (text + chunk).slice(0, LIMITS.childOutput);
+    });
+  }
+  return { text: () => text, file: () => file };
+}
+
+function readLines(stream: Readable, onLine: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() as string;
+    const latest = lines.at(-1);
+    // Only the latest mark matters.
+    if (latest !== undefined) onLine(latest);
+  });
+}
+
+function wroteDirectly({ text, file }: Output): ResolverEnd {
+  const start = JSON.stringify(text().trimEnd().slice(0, 200));
+  const message = `wrote ${start} to the output of its process; spec files only return data`;
+  return { kind: "fault", file: file(), message };
+}
+
+function deathOf(
+  code: number | null,
+  signal: NodeJS.Signals | null,
+  output: string,
+  limits: ResolverLimits,
+): string {
+  if (/heap out of memory|Allocation failed/.test(output)) {
+    return `ran out of memory: more than ${limits.resolverHeapMiB} MiB`;
+  }
+  return `ended the process that evaluates it (${signal === null ? `exit code ${code}` : signal})`;
+}

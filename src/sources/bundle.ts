@@ -1,0 +1,51 @@
+import type { BuildFailure, BuildOptions, Message, Plugin } from "esbuild";
+import type { Problem } from "../model/manifest.ts";
+import { displayPath } from "./project.ts";
+
+/** What every bundle of project code has in common. */
+export function bundleOptions(project: string, plugins: Plugin[]): BuildOptions {
+  return {
+    absWorkingDir: project,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    charset: "utf8",
+    // None of the bundler's own: packages resolve as Node itself would resolve them.
+    conditions: [],
+    mainFields: ["main"],
+    plugins,
+    write: false,
+    logLevel: "silent",
+    logLimit: 0,
+  };
+}
+
+/** The problems of a failed build, each at its place. @throws whatever is not a build failure. */
+export function buildProblems(project: string, thrown: unknown, entry: string): Problem[] {
+  if (!isBuildFailure(thrown)) throw thrown;
+  return thrown.errors.map((error) => buildProblem(project, error, entry));
+}
+
+function buildProblem(project: string, { text, location }: Message, entry: string): Problem {
+  if (location === null) {
+    return { file: displayPath(project, entry), line: 1, column: 1, path: "", message: text };
+  }
+  const file = displayPath(project, absolute(project, location.file));
+  // The bundler counts columns in bytes from zero.
+  const before = Buffer.from(location.lineText).subarray(0, location.column).toString("utf8");
+  const message = text.startsWith("Could not resolve") ? unresolved(text) : text;
+  return { file, line: Math.max(1, location.line), column: before.length + 1, path: "", message };
+}
+
+function unresolved(text: string): string {
+  return `${text.replace(/^Could not resolve/, "can't find")}; check the path of the import`;
+}
+
+function absolute(project: string, file: string): string {
+  return file.startsWith("/") ? file : `${project}/${file}`;
+}
+
+function isBuildFailure(thrown: unknown): thrown is BuildFailure {
+  return thrown instanceof Error && "errors" in thrown && Array.isArray(thrown.errors);
+}

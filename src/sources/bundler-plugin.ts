@@ -1,0 +1,124 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Loader, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
+import { installationUrl } from "../model/installation.ts";
+import { LIMITS } from "../model/limits.ts";
+import { installedModules, PACKAGE } from "./installed.ts";
+
+/** The local files that went into a bundle: by real path, the SHA-256 of the bytes bundled. */
+export type BundleInputs = Map<string, string>;
+
+const LOADERS: Readonly<Record<string, Loader>> = {
+  ".ts": "ts",
+  ".mts": "ts",
+  ".cts": "ts",
+  ".tsx": "tsx",
+  ".js": "js",
+  ".mjs": "js",
+  ".cjs": "js",
+  ".jsx": "jsx",
+  ".json": "json",
+};
+
+/**
+ * Reads local files once, so that what is hashed is what is bundled, and leaves packages where they
+ * are: each import of one becomes the `file:` URL that it resolves to from its importer.
+ */
+export function projectPlugin(inputs: BundleInputs): Plugin {
+  return {
+    name: "project",
+    setup(build) {
+      readLocalFiles(build, inputs);
+      leavePackagesOutside(build);
+    },
+  };
+}
+
+/** Leads imports of this product to the running installation, outside the bundle. */
+export function installationPlugin(): Plugin {
+  const modules = installedModules();
+  return {
+    name: "installation",
+    setup(build) {
+      build.onResolve({ filter: new RegExp(`^${PACKAGE}(?:/|$)`) }, (args) => {
+        const file = modules.get(args.path);
+        if (file !== undefined) return { path: pathToFileURL(file).href, external: true };
+        const text = `${args.path} does not exist; there are ${[...modules.keys()].join(", ")}`;
+        return { errors: [{ text }] };
+      });
+    },
+  };
+}
+
+function readLocalFiles(build: PluginBuild, inputs: BundleInputs): void {
+  build.onLoad({ filter: /\.(?:[cm]?[jt]s|[jt]sx|json)$/, namespace: "file" }, ({ path: file }) => {
+    const contents = readFileSync(file);
+    if (contents.length > LIMITS.manifestFile) {
+      const text = `the file has ${contents.length} bytes; at most ${LIMITS.manifestFile} are allowed`;
+      return { errors: [{ text, location: { file } }] };
+    }
+    inputs.set(file, hash("sha256", contents, "hex"));
+    return { contents, loader: LOADERS[path.extname(file)] ?? "js" };
+  });
+}
+
+// Marks a resolution that this plugin asked for itself.
+const ASKED = Symbol("asked");
+// What looks like a package, but not like this one: the bundler knows that by an alias, and each
+// call of a plugin costs 30 µs, which 10,000 spec files would pay.
+const PACKAGES = new RegExp(`^(?:[^./@]|${allBut(PACKAGE)})`);
+
+function leavePackagesOutside(build: PluginBuild): void {
+  const known = new Map<string, Promise<OnResolveResult>>();
+  const resolveOnce = (args: OnResolveArgs): Promise<OnResolveResult> => {
+    const id = JSON.stringify([args.resolveDir, args.path, args.kind]);
+    const resolved = known.get(id) ?? resolvePackage(build, args);
+    known.set(id, resolved);
+    return resolved;
+  };
+  build.onResolve({ filter: PACKAGES, namespace: "file" }, (args) =>
+    args.pluginData === ASKED || args.kind === "entry-point" ? undefined : resolveOnce(args),
+  );
+}
+
+async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<OnResolveResult> {
+  if (isBuiltin(args.path)) return { path: args.path, external: true };
+  if (/^[a-z]+:/.test(args.path)) return { path: args.path, external: true };
+  const { importer, kind, resolveDir } = args;
+  const options = { importer, kind, namespace: args.namespace, pluginData: ASKED };
+  let found = await build.resolve(args.path, { ...options, resolveDir });
+  if (found.errors.length > 0 && /^zod(?:\/|$)/.test(args.path)) {
+    // Definitions need zod, and few projects have a package.json of their own.
+    const own = fileURLToPath(installationUrl("."));
+    found = await build.resolve(args.path, { ...options, resolveDir: own });
+  }
+  if (found.errors.length > 0) {
+    const name = args.path.split("/", args.path.startsWith("@") ? 2 : 1).join("/");
+    const text = `can't find the package ${name}; install it in the project: npm install ${name}`;
+    return { errors: [{ text }] };
+  }
+  return runsOutside(found.path)
+    ? {
+        path: kind === "require-call" ? found.path : pathToFileURL(found.path).href,
+        external: true,
+      }
+    : { path: found.path, namespace: found.namespace, sideEffects: found.sideEffects };
+}
+
+/** Installed JavaScript runs where it is; sources linked into node_modules are project files. */
+function runsOutside(file: string): boolean {
+  const installed = file.split(path.sep).includes("node_modules");
+  return installed && /\.(?:[cm]?js|node)$/.test(file);
+}
+
+/** A pattern (without lookahead, which the bundler lacks) of all that starts with `@` but not so. */
+function allBut(prefix: string): string {
+  const escape = (text: string) => text.replaceAll(/[/.*+?^${}()|[\]\\-]/g, "\\$&");
+  return [...prefix]
+    .slice(1)
+    .map((letter, index) => `${escape(prefix.slice(0, index + 1))}[^${escape(letter)}]`)
+    .join("|");
+}

@@ -1,0 +1,109 @@
+import type { ManagerProposal } from "../model/batch.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Problem, SourceDefinition } from "../model/manifest.ts";
+import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
+import type { DefinitionBundle } from "./definition-bundle.ts";
+import type { DefinitionFile } from "./definition-files.ts";
+import { show } from "./issue.ts";
+import { secretPathsOf } from "./json-schema.ts";
+import { displayPath } from "./project.ts";
+import { prepareSchema, type Schema } from "./schema.ts";
+import { problemOf } from "./text.ts";
+
+/** A definition that can be used: what checks specs, and what the server is offered. */
+export type LoadedDefinition = {
+  manager: ResourceManager;
+  schema: Schema | undefined;
+  proposal: ManagerProposal;
+};
+
+type CheckedDefinition = LoadedDefinition | { problems: Problem[] };
+
+/** Checks what a definition file exports, and describes it as plain data. */
+export async function checkDefinition(
+  file: DefinitionFile,
+  exported: unknown,
+  bundle: DefinitionBundle,
+  project: string,
+): Promise<CheckedDefinition> {
+  const shown = displayPath(project, file.path);
+  if (!isResourceManager(exported)) {
+    const found = exported === undefined ? "has no default export" : `exports ${show(exported)}`;
+    const message = `${found}; write \`export default defineResourceManager({ … })\``;
+    return { problems: [problemOf(shown, message)] };
+  }
+  const wrong = faults(file, exported);
+  const [spec, status] = await Promise.all([
+    schemaOf("spec", exported.spec, wrong),
+    schemaOf("status", exported.status, wrong),
+  ]);
+  if (wrong.length > 0) return { problems: wrong.map((message) => problemOf(shown, message)) };
+  return {
+    manager: exported,
+    schema: spec,
+    proposal: {
+      name: file.name,
+      path: file.path,
+      scope: file.scope,
+      digest: bundle.digest,
+      inputs: bundle.inputs,
+      bundle: bundle.bundle,
+      ...(spec?.json === undefined ? {} : { specSchema: spec.json }),
+      ...(status?.json === undefined ? {} : { statusSchema: status.json }),
+      secretPaths: secretPathsOf(spec?.json),
+      sources: exported.sources ?? [],
+      deadlineMs: exported.deadlineMs ?? LIMITS.deadlineMs,
+      maxConcurrent: exported.maxConcurrent ?? LIMITS.concurrencyPerManager,
+    },
+  };
+}
+
+async function schemaOf(
+  field: string,
+  schema: unknown,
+  wrong: string[],
+): Promise<Schema | undefined> {
+  if (schema === undefined) return undefined;
+  try {
+    return await prepareSchema(schema);
+  } catch (thrown) {
+    wrong.push(`${field}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    return undefined;
+  }
+}
+
+/** Everything wrong with a definition but its schemas. */
+function faults(file: DefinitionFile, manager: ResourceManager): string[] {
+  const wrong: string[] = [];
+  if (manager.name !== file.name) {
+    const name = JSON.stringify(file.name);
+    wrong.push(`name: must be ${name}, as the file's name says, not ${show(manager.name)}`);
+  }
+  for (const field of ["initialStatus", "reconcile"] as const) {
+    if (typeof manager[field] !== "function") {
+      wrong.push(`${field}: must be a function, not ${show(manager[field])}`);
+    }
+  }
+  const { deadlineMs, maxConcurrent } = manager;
+  if (deadlineMs !== undefined && !isWhole(deadlineMs, 1, LIMITS.maxDeadlineMs)) {
+    wrong.push(`deadlineMs: must be a whole number from 1 to ${LIMITS.maxDeadlineMs}`);
+  }
+  if (maxConcurrent !== undefined && !isWhole(maxConcurrent, 1, LIMITS.maxConcurrent)) {
+    wrong.push(`maxConcurrent: must be a whole number from 1 to ${LIMITS.maxConcurrent}`);
+  }
+  return [...wrong, ...sourceFaults(manager.sources)];
+}
+
+function sourceFaults(sources: unknown): string[] {
+  if (sources === undefined) return [];
+  if (!Array.isArray(sources)) return ["sources: must be an array"];
+  return sources.flatMap((source: SourceDefinition | undefined, index) =>
+    source?.kind === "every" && isWhole(source.everyMs, 1_000, LIMITS.maxRequeueMs)
+      ? []
+      : [`sources[${index}]: must be made by every(…), from "1s" to "366d"`],
+  );
+}
+
+function isWhole(value: unknown, from: number, to: number): boolean {
+  return Number.isInteger(value) && (value as number) >= from && (value as number) <= to;
+}

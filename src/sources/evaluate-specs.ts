@@ -1,0 +1,111 @@
+import { setImmediate } from "node:timers/promises";
+import { declarationSite } from "../resource-managers/define.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Problem } from "../model/manifest.ts";
+import { type Misdeed, type ProcessGuard, Refused, stackOf, textOf } from "./guard.ts";
+import { show } from "./issue.ts";
+import type { RawManifest, SpecDocument } from "./json-spec.ts";
+import { fileStart } from "./place.ts";
+import { displayPath } from "./project.ts";
+import { type BundlePlaces, withBareStacks } from "./source-map.ts";
+import type { SpecBundle } from "./spec-bundle.ts";
+import { problemOf } from "./text.ts";
+import { withTimeLimit } from "./time-limit.ts";
+
+export type EvaluateOptions = {
+  project: string;
+  places: BundlePlaces;
+  guard: ProcessGuard;
+  /** Milliseconds that one file may take. */
+  evaluateMs: number;
+  /** Called before each file, so that one that never ends can be named. */
+  onFile: (file: string) => void;
+};
+
+/** Evaluates spec files one after another; each default export is a manifest or an array of them. */
+export async function evaluateSpecs(
+  thunks: SpecBundle["thunks"],
+  options: EvaluateOptions,
+): Promise<SpecDocument> {
+  const manifests: RawManifest[] = [];
+  const problems: Problem[] = [];
+  let shown = "";
+  for (const { file, evaluate } of thunks) {
+    options.onFile(file);
+    shown = displayPath(options.project, file);
+    const found = await evaluateFile(shown, evaluate, options);
+    const wrong = [...found.problems, ...misdeedProblems(shown, options)];
+    if (wrong.length === 0) manifests.push(...found.manifests);
+    problems.push(...wrong);
+  }
+  // Unhandled rejections are reported a turn after they happen.
+  await setImmediate();
+  const late = misdeedProblems(shown, options);
+  const spoilt = new Set(late.map((problem) => problem.specFile ?? problem.file));
+  return {
+    manifests: manifests.filter(({ place }) => !spoilt.has(place.file)),
+    problems: [...problems, ...late],
+  };
+}
+
+async function evaluateFile(
+  shown: string,
+  evaluate: () => Promise<Record<string, unknown>>,
+  { places, evaluateMs }: EvaluateOptions,
+): Promise<SpecDocument> {
+  try {
+    const exported = await withTimeLimit(async () => {
+      const module = await evaluate();
+      return { module, value: await module["default"] };
+    }, evaluateMs);
+    if (!("default" in exported.module)) {
+      return refuse(shown, "has no default export; write `export default defineResource(…)`");
+    }
+    return manifestsOf(shown, exported.value, places);
+  } catch (thrown) {
+    if (thrown instanceof Refused) return { manifests: [], problems: [] };
+    return { manifests: [], problems: [thrownProblem(shown, thrown, places)] };
+  }
+}
+
+function manifestsOf(shown: string, exported: unknown, places: BundlePlaces): SpecDocument {
+  if (typeof exported === "function") {
+    return refuse(shown, "exports a function; export the manifest, or an array, that it returns");
+  }
+  const values: unknown[] = Array.isArray(exported) ? exported : [exported];
+  if (values.length > LIMITS.manifestsPerFile) {
+    const allowed = LIMITS.manifestsPerFile;
+    return refuse(shown, `exports ${values.length} manifests; at most ${allowed} are allowed`);
+  }
+  const wrong = values.find((value) => typeof value !== "object" || value === null);
+  if (values.length > 0 && wrong !== undefined) {
+    return refuse(shown, `must export a manifest or an array of manifests, not ${show(wrong)}`);
+  }
+  return { manifests: values.map((value) => declared(shown, value, places)), problems: [] };
+}
+
+function declared(shown: string, value: unknown, places: BundlePlaces): RawManifest {
+  const stack = withBareStacks(() => declarationSite(value));
+  const place =
+    (stack === undefined ? undefined : places.ofStack(stack, shown)) ?? fileStart(shown);
+  return { value, place, at: () => place };
+}
+
+function refuse(shown: string, message: string): SpecDocument {
+  return { manifests: [], problems: [problemOf(shown, message)] };
+}
+
+function misdeedProblems(shown: string, { guard, places }: EvaluateOptions): Problem[] {
+  return guard.take().map(({ message, stack }: Misdeed) => placed(shown, message, stack, places));
+}
+
+/** The problem of an error thrown while the file `shown` was evaluated, placed where it was thrown. */
+export function thrownProblem(shown: string, thrown: unknown, places: BundlePlaces): Problem {
+  return placed(shown, textOf(thrown), stackOf(thrown), places);
+}
+
+function placed(shown: string, message: string, stack: string, places: BundlePlaces): Problem {
+  const place = places.ofStack(stack) ?? fileStart(shown);
+  const problem = { ...place, path: "", message };
+  return place.file === shown ? problem : { ...problem, specFile: shown };
+}

@@ -1,0 +1,206 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import type { ManagerProposal } from "../model/batch.ts";
+import type { Desired, LoadedSpecs, Problem } from "../model/manifest.ts";
+import { definitionLoader, type DefinitionLoader } from "./definition-loader.ts";
+import { evaluateSpecs } from "./evaluate-specs.ts";
+import { withFrames } from "./frames.ts";
+import { guardProcess, type ProcessGuard } from "./guard.ts";
+import { type RawManifest, readJsonSpec, type SpecDocument } from "./json-spec.ts";
+import { isOwnCode } from "./installed.ts";
+import { displayPath } from "./project.ts";
+import { bundlePlaces, type BundlePlaces } from "./source-map.ts";
+import { bundleSpecs } from "./spec-bundle.ts";
+import { problemOf } from "./text.ts";
+import { managerNameOf, validate } from "./validate.ts";
+
+/** What to load; paths are absolute. */
+export type LoadRequest = {
+  project: string;
+  files: string[];
+  inline: { name: string; text: string }[];
+  managers: string[] | "all";
+  globalFolder: string;
+  /** An empty folder of this load's own. */
+  scratch: string;
+  evaluateMs: number;
+  /** Definition files that an earlier try could not get past. */
+  skip: string[];
+};
+
+/** Where a load reports what it finds, as it finds it. */
+export type LoadSink = {
+  /** Project code of this file (as places name it) is about to run; undefined: no longer. */
+  onFile(file: string | undefined): void;
+  desired(items: Desired[]): Promise<void>;
+  managers(items: ManagerProposal[]): Promise<void>;
+  problems(items: Problem[]): Promise<void>;
+  files(items: LoadedSpecs["files"]): Promise<void>;
+};
+
+/** Stands for all TypeScript spec files, where what runs belongs to none of them alone. */
+export const ALL_TYPESCRIPT = "*";
+
+/** How many files are dealt with between two turns of the event loop. */
+const STRIDE = 250;
+/** Most manifests in one report. */
+const CHUNK = 500;
+
+/**
+ * Loads spec files and the definitions that they name: reads, evaluates, validates, and reports
+ * everything that is wrong at once. Runs project code in this process, so call it in a child.
+ */
+export async function load(request: LoadRequest, sink: LoadSink): Promise<void> {
+  const guard = guardProcess();
+  const places = bundlePlaces(request.project);
+  const context: Context = { request, sink, guard, places, definitions: definitions() };
+  try {
+    if (request.managers === "all") context.definitions.beginAll();
+    else request.managers.forEach((name) => context.definitions.begin(name));
+    const json = await readJsonSpecs(context);
+    const typed = await loadTypeScriptSpecs(context);
+    await context.definitions.finish();
+    const problems = [...json.problems, ...typed.problems];
+    problems.push(...(await validateAll([...json.manifests, ...typed.manifests], context)));
+    sink.onFile(undefined);
+    await report(context, [...missingManagers(context), ...problems]);
+  } finally {
+    guard.release();
+  }
+
+  function definitions(): DefinitionLoader {
+    const { project, globalFolder, scratch, evaluateMs } = request;
+    const skip = new Set(request.skip);
+    const onFile = (file: string) => sink.onFile(displayPath(project, file));
+    const options = { project, globalFolder, scratch, evaluateMs, skip };
+    return definitionLoader({ ...options, guard, places, onFile });
+  }
+}
+
+type Context = {
+  request: LoadRequest;
+  sink: LoadSink;
+  guard: ProcessGuard;
+  places: BundlePlaces;
+  definitions: DefinitionLoader;
+};
+
+async function readJsonSpecs(context: Context): Promise<SpecDocument> {
+  const { project, files, inline } = context.request;
+  const result: SpecDocument = { manifests: [], problems: [] };
+  for (const { name, text } of inline) take(context, result, readJsonSpec(name, Buffer.from(text)));
+  const read: LoadedSpecs["files"] = [];
+  for (const [index, path] of files.filter((file) => !isTypeScript(file)).entries()) {
+    const file = displayPath(project, path);
+    try {
+      const bytes = readFileSync(path);
+      read.push({ file, sha256: hash("sha256", bytes, "hex") });
+      take(context, result, readJsonSpec(file, bytes));
+    } catch (thrown) {
+      result.problems.push(problemOf(file, unreadable(thrown)));
+    }
+    // Lets the bundler, which is at work on definitions meanwhile, ask its questions.
+    if (index % STRIDE === STRIDE - 1) await setImmediate();
+  }
+  await context.sink.files(read);
+  return result;
+}
+
+/** Whether `file` is evaluated rather than parsed. */
+export function isTypeScript(file: string): boolean {
+  return /\.[cm]?[jt]s$/.test(file);
+}
+
+function take({ definitions }: Context, result: SpecDocument, found: SpecDocument): void {
+  for (const manifest of found.manifests) {
+    result.manifests.push(manifest);
+    const name = managerNameOf(manifest);
+    if (name !== undefined) definitions.begin(name);
+  }
+  result.problems.push(...found.problems);
+}
+
+function unreadable(thrown: unknown): string {
+  const { code, message } = thrown as NodeJS.ErrnoException;
+  switch (code) {
+    case "ENOENT":
+      return "the file does not exist";
+    case "EACCES":
+    case "EPERM":
+      return "the file can't be read: permission denied";
+    case "EISDIR":
+      return "this is a folder, not a file";
+    case "ELOOP":
+      return "the symbolic link leads back to itself";
+    default:
+      return `the file can't be read: ${code ?? message}`;
+  }
+}
+
+async function loadTypeScriptSpecs(context: Context): Promise<SpecDocument> {
+  const { request, sink, guard, places } = context;
+  const { project, scratch, evaluateMs } = request;
+  const files = request.files.filter(isTypeScript);
+  if (files.length === 0) return { manifests: [], problems: [] };
+  const onImport = () => sink.onFile(ALL_TYPESCRIPT);
+  const bundle = await bundleSpecs(files, { project, scratch, places, onImport });
+  const onFile = (file: string) => sink.onFile(displayPath(project, file));
+  const found = await evaluateSpecs(bundle.thunks, { project, places, guard, evaluateMs, onFile });
+  sink.onFile(undefined);
+  const result: SpecDocument = { manifests: [], problems: [...bundle.problems] };
+  take(context, result, found);
+  await sink.files(
+    [...bundle.inputs]
+      .filter(([file]) => !isOwnCode(file))
+      .map(([file, sha256]) => ({ file: displayPath(project, file), sha256 })),
+  );
+  return result;
+}
+
+async function validateAll(manifests: RawManifest[], context: Context): Promise<Problem[]> {
+  const { definitions, sink } = context;
+  const problems: Problem[] = [];
+  let items: Desired[] = [];
+  let size = 0;
+  for (const raw of manifests) {
+    // A schema or initialStatus can hang as well as a spec file.
+    sink.onFile(raw.place.file);
+    const checked = await validate(raw, definitions.get);
+    if ("problems" in checked) problems.push(...checked.problems);
+    else {
+      items.push(checked);
+      size += checked.spec.length + checked.initialStatus.length;
+    }
+    if (items.length >= CHUNK || size > MAX_CHUNK_SIZE) {
+      await sink.desired(items);
+      items = [];
+      size = 0;
+    }
+  }
+  await sink.desired(items);
+  return problems;
+}
+/** Characters of specs and statuses in one report. */
+const MAX_CHUNK_SIZE = 2_000_000;
+
+/** A manager that was asked for by name, rather than by a spec, and is not there. */
+function missingManagers({ request, definitions }: Context): Problem[] {
+  if (request.managers === "all") return [];
+  return request.managers.flatMap((name) => {
+    const found = definitions.get(name);
+    return "unusable" in found && found.unusable.startsWith("no resource manager")
+      ? [problemOf(".pi/resource-managers", found.unusable)]
+      : [];
+  });
+}
+
+async function report({ request, sink, definitions }: Context, problems: Problem[]): Promise<void> {
+  const inline = new Map(request.inline.map(({ name, text }) => [name, text]));
+  const all = [...definitions.problems, ...problems];
+  const framed = await withFrames(request.project, all, inline);
+  for (const { proposal } of definitions.loaded()) await sink.managers([proposal]);
+  for (let start = 0; start < framed.length; start += CHUNK) {
+    await sink.problems(framed.slice(start, start + CHUNK));
+  }
+}

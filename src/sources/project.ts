@@ -1,0 +1,42 @@
+import { existsSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+
+/** Where a project keeps its definitions and specs, relative to the project. */
+export const DEFINITIONS_FOLDER = ".pi/resource-managers";
+export const SPECS_FOLDER = ".pi/resources";
+
+/** Where definitions for every project live: `~/.pi/agent/resource-managers`. */
+export function globalDefinitionsFolder(home: string = homedir()): string {
+  return path.join(home, ".pi/agent/resource-managers");
+}
+
+/**
+ * The canonical path of the project that `folder` belongs to: the top of the git work tree around
+ * it (`.git` is a file in a linked work tree), else the nearest folder with a `.pi`, else itself.
+ * @throws the file system's error when `folder` does not exist.
+ */
+export function projectOf(folder: string): string {
+  const start = realpathSync(folder);
+  // The home folder's .pi is the agent's own configuration, not a project's.
+  const home = existsSync(homedir()) ? realpathSync(homedir()) : homedir();
+  return (
+    nearest(start, (candidate) => existsSync(path.join(candidate, ".git"))) ??
+    nearest(start, (candidate) => candidate !== home && existsSync(path.join(candidate, ".pi"))) ??
+    start
+  );
+}
+
+function nearest(start: string, holds: (folder: string) => boolean): string | undefined {
+  for (let folder = start; ; folder = path.dirname(folder)) {
+    if (holds(folder)) return folder;
+    if (folder === path.dirname(folder)) return undefined;
+  }
+}
+
+/** `file` as people see it and as origins keep it: relative where it lies inside the project. */
+export function displayPath(project: string, file: string): string {
+  const relative = path.relative(project, file);
+  const inside = relative !== "" && !relative.startsWith("..") && !path.isAbsolute(relative);
+  return (inside ? relative : file).split(path.sep).join("/");
+}

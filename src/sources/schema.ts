@@ -1,0 +1,101 @@
+import { z } from "zod";
+import type { JsonSchema } from "../model/manifest.ts";
+import { ajvIssues } from "./ajv-issues.ts";
+import type { Issue } from "./issue.ts";
+import { zodIssues } from "./zod-issues.ts";
+
+/** What checking a value came to: the value with the schema's defaults, or all that is wrong. */
+export type Checked = { value: unknown } | { issues: Issue[] };
+
+/** A schema of either kind, ready to check values. */
+export type Schema = {
+  check(value: unknown): Checked | Promise<Checked>;
+  /** The same as JSON Schema, where it can be said in it. */
+  json: JsonSchema | undefined;
+};
+
+/**
+ * Prepares the schema of a definition: anything with zod's `safeParse`, else a JSON Schema object.
+ * @throws Error with a reason when it is neither, or can't be compiled.
+ */
+export async function prepareSchema(schema: unknown): Promise<Schema> {
+  if (typeof schema !== "object" || schema === null) {
+    throw new Error(`must be a zod schema or a JSON Schema object, not ${describe(schema)}`);
+  }
+  return "safeParse" in schema ? zodSchema(schema as z.ZodType) : ajvSchema(schema as JsonSchema);
+}
+
+function describe(value: unknown): string {
+  return value === null ? "null" : typeof value;
+}
+
+/** Prepares a zod schema. */
+export function zodSchema(schema: z.ZodType): Schema {
+  const json = zodToJson(schema);
+  const interpret = (result: z.ZodSafeParseResult<unknown>, value: unknown): Checked =>
+    result.success
+      ? { value: result.data }
+      : { issues: zodIssues(result.error.issues, value, json) };
+  let isAsync = false;
+  return {
+    json,
+    check(value) {
+      if (!isAsync) {
+        try {
+          return interpret(schema.safeParse(value), value);
+        } catch (thrown) {
+          if (!isAsyncError(thrown)) throw thrown;
+          isAsync = true;
+        }
+      }
+      return schema.safeParseAsync(value).then((result) => interpret(result, value));
+    },
+  };
+}
+
+function isAsyncError(thrown: unknown): boolean {
+  return thrown instanceof Error && /async/i.test(`${thrown.constructor.name} ${thrown.message}`);
+}
+
+/** Undefined for a schema that is not of zod 4: then specs are checked, but can't be described. */
+function zodToJson(schema: z.ZodType): JsonSchema | undefined {
+  if (!("_zod" in schema)) return undefined;
+  const json = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    // The project's zod may be another copy, whose registry of metadata ours does not see.
+    override: ({ zodSchema, jsonSchema }) => {
+      const owner = zodSchema as unknown as Partial<z.ZodType>;
+      if (typeof owner.meta === "function") Object.assign(jsonSchema, owner.meta());
+    },
+  });
+  return JSON.parse(JSON.stringify(json)) as JsonSchema;
+}
+
+async function ajvSchema(schema: JsonSchema): Promise<Schema> {
+  const [{ Ajv }, { Ajv2020 }, { default: addFormats }] = await Promise.all([
+    import("ajv"),
+    import("ajv/dist/2020.js"),
+    import("ajv-formats"),
+  ]);
+  const options = { strict: false, allErrors: true, useDefaults: true, verbose: true };
+  const dialect = typeof schema["$schema"] === "string" ? schema["$schema"] : "";
+  const ajv = /draft-0[67]/.test(dialect) ? new Ajv(options) : new Ajv2020(options);
+  addFormats.default(ajv);
+  const validate = ajv.compile(withoutDialect(schema));
+  return {
+    json: schema,
+    check(value) {
+      // Defaults are written into the value, which may be shared between manifests.
+      const copy = structuredClone(value);
+      if (validate(copy)) return { value: copy };
+      return { issues: ajvIssues(validate.errors ?? []) };
+    },
+  };
+}
+
+/** Ajv knows its own dialect's address only, and the dialect has been chosen. */
+function withoutDialect(schema: JsonSchema): JsonSchema {
+  const { $schema: _dialect, ...rest } = schema;
+  return rest;
+}
