@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
  * A runner ends by itself when its channel closes, but not while its event loop is blocked, by an
  * endless loop or a synchronous command, and nothing but another process can see that.
  */
-const WATCH = `read -r _ && exit; kill -KILL -- "-$1"`;
+const WATCH = `read -r _ && exit; kill -s KILL -- "-$1"`;
 
 /**
  * Makes the process group `pid` die with this process, whatever either is doing (P-1). Returns what

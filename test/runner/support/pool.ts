@@ -8,7 +8,10 @@ import { createRunnerPool, type PoolLimits } from "../../../src/runner/pool.ts";
 import type { RunnerPort } from "../../../src/runner/port.ts";
 import { ensureBuilt } from "../../support/dist.ts";
 
-const AUTHORING = path.resolve(import.meta.dirname, "../../../dist/resource-managers/index.js");
+/** What a bundle imports to define its manager: the built authoring API. */
+export const AUTHORING = pathToFileURL(
+  path.resolve(import.meta.dirname, "../../../dist/resource-managers/index.js"),
+).href;
 
 /** Time as it is. */
 export const clock: Clock = {
@@ -86,5 +89,5 @@ export function reconcileBundle(reconcile: string, top = ""): string {
 }
 
 function bundleText(body: string): string {
-  return `import { defineResourceManager, TerminalError, EffectRejected } from ${JSON.stringify(pathToFileURL(AUTHORING).href)};\n${body}`;
+  return `import { defineResourceManager, TerminalError, EffectRejected } from ${JSON.stringify(AUTHORING)};\n${body}`;
 }
