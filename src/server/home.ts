@@ -22,7 +22,7 @@ export type Home = {
   bundles: string;
   log: string;
   /** The bundle of an accepted definition, by digest. */
-  bundle(digest: string): string;
+  bundle: (digest: string) => string;
 };
 
 /** Contents of `server.json`. */

@@ -1,12 +1,10 @@
-import { appendFileSync, renameSync, statSync, writeSync } from "node:fs";
+import { appendFileSync, writeSync } from "node:fs";
 import type { Clock, Log, LogFields } from "../model/ports.ts";
 import { redact, redactText } from "../model/redact.ts";
+import { rotateLog } from "./log-file.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 const LEVELS: readonly Level[] = ["debug", "info", "warn", "error"];
-
-/** A log file is set aside (as `.1`, one kept) when it is larger than this. Bytes. */
-export const LOG_ROTATE_BYTES = 5 * 1024 * 1024;
 
 // Long enough that a busy server writes many lines at once, short enough to follow.
 const FLUSH_MS = 100;
@@ -51,8 +49,8 @@ export function createLogger(options: LoggerOptions): Logger {
     if (LEVELS.indexOf(level) < lowest) return;
     const time = new Date(options.clock.now()).toISOString();
     const lost = dropped === 0 ? {} : { linesLost: dropped };
-    const safe = redact(printable(fields)) as LogFields;
-    const line = `${JSON.stringify({ time, level, message: redactText(message), ...safe, ...lost })}\n`;
+    const head = { time, level, message: redactText(message) };
+    const line = `${lineOf(head, { ...fields, ...lost })}\n`;
     dropped = 0;
     held.push(line);
     if (options.echo) echo(line);
@@ -69,10 +67,12 @@ export function createLogger(options: LoggerOptions): Logger {
   };
 }
 
-/** Sets a log that has grown too large aside. */
-export function rotateLog(file: string): void {
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_ROTATE_BYTES) renameSync(file, `${file}.1`);
+function lineOf(head: object, fields: LogFields): string {
+  try {
+    return JSON.stringify({ ...head, ...(redact(printable(fields)) as LogFields) });
+  } catch {
+    return JSON.stringify({ ...head, fields: "could not be written" });
+  }
 }
 
 // Errors have no enumerable members, and JSON can't hold every value a caller may pass.

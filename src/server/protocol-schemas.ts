@@ -49,7 +49,14 @@ const write = z.strictObject({
   specHash: sha256,
   initialStatus: z.string().min(1).max(LIMITS.status),
   labels,
-  dependsOn: z.array(z.string().min(3).max(LIMITS.name + LIMITS.key + 1)).max(LIMITS.dependsOn),
+  dependsOn: z
+    .array(
+      z
+        .string()
+        .min(3)
+        .max(LIMITS.name + LIMITS.key + 1),
+    )
+    .max(LIMITS.dependsOn),
   prunable: z.boolean(),
   suspended: z.boolean(),
   origin,

@@ -29,7 +29,14 @@ export const HEADERS = {
 } as const;
 
 /** `GET /v1/hello`: who answers, so that versions that do not fit refuse each other clearly. */
-export type Hello = { version: string; protocol: number; pid: number; home: string };
+export type Hello = {
+  version: string;
+  protocol: number;
+  pid: number;
+  home: string;
+  /** Present while it drains: it takes no more work, and is about to be gone. */
+  stopping?: true;
+};
 
 /** `GET /v1/status` */
 export type ServerStatus = Hello & {
@@ -41,15 +48,17 @@ export type ServerStatus = Hello & {
   walBytes: number;
 };
 
-type Nothing = Record<never, never>;
+type Nothing = Record<string, never>;
 /** An effect settled by hand. */
 export type EffectVerdict =
-  { state: "applied"; externalRef?: string } | { state: "rejected"; reason: string };
+  | { state: "applied"; externalRef?: string }
+  | { state: "rejected"; reason: string };
 /** One key, or every key of a manager. */
 export type ReconcileTarget = ResourceRef | { project: string; resourceManager: string };
 /** One step of a watch. */
 export type WatchItem =
-  { kind: "present" | "removed"; resource: ResourceSummary } | { kind: "listed" };
+  | { kind: "present" | "removed"; resource: ResourceSummary }
+  | { kind: "listed" };
 /** Which events a stream holds: those after `after` (exclusive), else from now. */
 export type EventsQuery = { project?: string; uid?: string; after?: number };
 
@@ -162,13 +171,13 @@ export type Client = {
 
 /** What a client is made of: one way to call a route and one to read a stream. */
 export type Transport = {
-  call<R extends RouteName>(route: R, params: Params<R>): Promise<Result<R>>;
-  stream<S extends StreamName>(
+  call: <R extends RouteName>(route: R, params: Params<R>) => Promise<Result<R>>;
+  stream: <S extends StreamName>(
     stream: S,
     params: StreamApi[S]["params"],
     signal: AbortSignal,
-  ): AsyncIterable<StreamApi[S]["item"]>;
-  close(): Promise<void>;
+  ) => AsyncIterable<StreamApi[S]["item"]>;
+  close: () => Promise<void>;
 };
 
 /** The typed client over any transport: the socket, or straight into the handlers. */

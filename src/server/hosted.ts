@@ -1,0 +1,56 @@
+import { fingerprint } from "../model/canonical.ts";
+import { PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
+import { LIMITS } from "../model/limits.ts";
+import { managerName, type ResolvedManager } from "../model/manifest.ts";
+import type { ResourceManager } from "../resource-managers/define.ts";
+import { secretPathsOf } from "../sources/json-schema.ts";
+import { prepareSchema, type Schema } from "../sources/schema.ts";
+
+/** A manager handed over as an object: what the store keeps of it, and its own schema. */
+export type HostedManager = { manager: ResolvedManager; schema: Schema | undefined };
+
+/**
+ * Describes a manager that runs in the program's own process. Its digest covers what the server
+ * knows of it; its code is the program's.
+ * @throws INVALID_DEFINITION
+ */
+export async function describeHosted(definition: ResourceManager): Promise<HostedManager> {
+  const { name, maxConcurrent, deadlineMs } = definition;
+  if (!managerName.safeParse(name).success) {
+    throw invalid(name, "the name must be lower-case letters, digits and dashes");
+  }
+  const schema = await schemaOf(name, definition.spec);
+  const status = await schemaOf(name, definition.status);
+  const facts = {
+    name,
+    path: `hosted:${name}`,
+    scope: "hosted" as const,
+    inputs: [],
+    ...(schema?.json ? { specSchema: schema.json } : {}),
+    ...(status?.json ? { statusSchema: status.json } : {}),
+    secretPaths: secretPathsOf(schema?.json),
+    sources: definition.sources ?? [],
+    deadlineMs: deadlineMs ?? LIMITS.deadlineMs,
+    maxConcurrent: maxConcurrent ?? LIMITS.concurrencyPerManager,
+  };
+  if (!(facts.deadlineMs > 0 && facts.deadlineMs <= LIMITS.maxDeadlineMs)) {
+    throw invalid(name, `deadlineMs must be at most ${LIMITS.maxDeadlineMs}`);
+  }
+  if (!(Number.isInteger(facts.maxConcurrent) && facts.maxConcurrent > 0)) {
+    throw invalid(name, "maxConcurrent must be a positive whole number");
+  }
+  return { manager: { ...facts, digest: fingerprint(facts) }, schema };
+}
+
+async function schemaOf(name: string, schema: unknown): Promise<Schema | undefined> {
+  if (schema === undefined) return undefined;
+  try {
+    return await prepareSchema(schema);
+  } catch (cause) {
+    throw invalid(name, `a schema of it ${toPiWorkflowsError(cause).message}`);
+  }
+}
+
+function invalid(name: string, reason: string): PiWorkflowsError {
+  return new PiWorkflowsError("INVALID_DEFINITION", `The resource manager ${name}: ${reason}`);
+}

@@ -1,0 +1,272 @@
+import { randomUUID } from "node:crypto";
+import { realpathSync } from "node:fs";
+import { VERSION } from "../model/installation.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Clock, Log } from "../model/ports.ts";
+import { createInProcessRunner } from "../runner/in-process.ts";
+import { reapOrphans } from "../runner/orphans.ts";
+import { createRunnerPool } from "../runner/pool.ts";
+import type { RunnerPort } from "../runner/port.ts";
+import { globalDefinitionsFolder } from "../sources/project.ts";
+import type { Schema } from "../sources/schema.ts";
+import { openStore } from "../store/sqlite/store.ts";
+import type { ResourceManagerStore } from "../store/store.ts";
+import { createChanges, type Changes } from "./changes.ts";
+import { record, removeStaleBundles } from "./definitions.ts";
+import { createDispatch, localTransport, type Dispatch } from "./dispatch.ts";
+import { drain } from "./drain.ts";
+import { createHandlers } from "./handlers.ts";
+import { homeAt, placeSocket, prepareHome, removeInfo, writeInfo, type Home } from "./home.ts";
+import { describeHosted } from "./hosted.ts";
+import { keepHouse } from "./housekeeping.ts";
+import { serveHttp } from "./http.ts";
+import { watchIdle } from "./idle.ts";
+import type { ServerOptions } from "./index.ts";
+import { acquireLock } from "./lock.ts";
+import { createLogger } from "./logger.ts";
+import { PROTOCOL_VERSION, type Transport } from "./protocol.ts";
+import { createRegistry, type Registry } from "./registry.ts";
+import { createReleasers, type Releasers } from "./releasers.ts";
+import { Scheduler } from "./scheduler.ts";
+import { createBatchCheck } from "./spec-check.ts";
+import { systemClock, systemIds } from "./system.ts";
+
+/** A server that serves. */
+export type Running = { transport: Transport; stop(): Promise<void> };
+
+export type ServeOptions = ServerOptions & {
+  /** Begins to stop the server, for clients that ask for it and for one that is idle. */
+  requestStop: () => void;
+};
+
+/** What the steps of a start hand on. */
+type Base = {
+  options: ServeOptions;
+  home: Home;
+  clock: Clock;
+  log: Log;
+  releasers: Releasers;
+  startedAt: number;
+};
+
+/**
+ * Starts a server, step by step; where one fails, the ones before it are undone in reverse order.
+ * @throws SERVER_RUNNING, UNSUPPORTED, SCHEMA_TOO_NEW, STORE_CORRUPT
+ */
+export async function serve(options: ServeOptions): Promise<Running> {
+  const releasers = createReleasers();
+  let log: Log | undefined = options.log;
+  try {
+    const base = own(options, releasers);
+    ({ log } = base);
+    const store = await openStoreOf(base);
+    const registry = createRegistry(await store.managers());
+    const hosted = await acceptHosted(base, store, registry);
+    const changes = createChanges();
+    const door = createDoor(base);
+    const runners = await createRunners(base);
+    const scheduler = await createScheduler(base, { store, changes, runners });
+    const dispatch = createRoutes(base, { store, registry, hosted, changes, scheduler, runners });
+    for (const record of registry.all()) {
+      if (record.scope !== "hosted" || hosted.has(record.name)) scheduler.register(record);
+    }
+    scheduler.start();
+    if (options.listen !== false) await door.open(dispatch);
+    attend(base, { store, registry, scheduler, dispatch });
+    log.info("The server serves", { home: base.home.path, version: VERSION });
+    return { transport: localTransport(dispatch), stop: () => releasers.releaseAll(log) };
+  } catch (thrown) {
+    await releasers.releaseAll(log);
+    throw thrown;
+  }
+}
+
+/** Makes this process the one that owns the state folder. */
+function own(options: ServeOptions, releasers: Releasers): Base {
+  const clock = options.clock ?? systemClock;
+  const home = homeAt(options.home);
+  prepareHome(home);
+  releasers.add("lock", acquireLock(home));
+  let { log } = options;
+  if (!log) {
+    const logger = createLogger({ file: home.log, clock, echo: options.echo === true });
+    releasers.add("log", () => logger.close());
+    log = logger;
+  }
+  return { options, home, clock, log, releasers, startedAt: clock.now() };
+}
+
+async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
+  const { options, home, clock, releasers } = base;
+  if (options.store) return options.store;
+  const ids = options.ids ?? systemIds(clock);
+  const probe = options.probe ? { probe: options.probe } : {};
+  const store = await openStore({ path: home.database, clock, ids, ...probe });
+  releasers.add("store", () => store.close());
+  return store;
+}
+
+/** Makes the managers that were handed over as objects those of their project. */
+async function acceptHosted(
+  { options }: Base,
+  store: ResourceManagerStore,
+  registry: Registry,
+): Promise<Map<string, Schema | undefined>> {
+  const schemas = new Map<string, Schema | undefined>();
+  const project = options.project ?? realpathSync(process.cwd());
+  for (const definition of options.managers ?? []) {
+    const { manager, schema } = await describeHosted(definition);
+    schemas.set(manager.name, schema);
+    await record({ store, registry }, project, manager);
+  }
+  return schemas;
+}
+
+type Runners = { pool: RunnerPort; local: RunnerPort };
+
+/** The two transports of passes: child processes, and this process. */
+async function createRunners({ options, home, clock, log, releasers }: Base): Promise<Runners> {
+  const killed = await reapOrphans(home.path);
+  if (killed.length > 0) log.warn("Runners of an earlier server were killed", { killed });
+  const pool = createRunnerPool({
+    home: home.path,
+    token: randomUUID(),
+    bundlePath: home.bundle,
+    env: process.env,
+    limits: { concurrency: options.concurrency ?? LIMITS.concurrency },
+    clock,
+    log,
+  });
+  releasers.add("runners", () => pool.stop());
+  const local = createInProcessRunner([...(options.managers ?? [])], clock);
+  releasers.add("in-process passes", () => local.stop());
+  return { pool, local };
+}
+
+async function createScheduler(
+  { options, clock, log, releasers }: Base,
+  { store, changes, runners }: { store: ResourceManagerStore; changes: Changes; runners: Runners },
+): Promise<Scheduler> {
+  const { epoch, recovered } = await store.beginEpoch();
+  if (recovered > 0) log.warn("Passes of an earlier server were cut short", { recovered });
+  const total = options.concurrency ?? LIMITS.concurrency;
+  const scheduler = new Scheduler({
+    store,
+    clock,
+    log,
+    changes,
+    epoch,
+    runnerOf: ({ scope }) => (scope === "hosted" ? runners.local : runners.pool),
+    caps: { total, perProject: Math.min(total, LIMITS.concurrencyPerProject) },
+    random: Math.random,
+    ...(options.workflows ? { workflows: options.workflows } : {}),
+  });
+  releasers.add("scheduler", () =>
+    drain(scheduler, [runners.pool, runners.local], {
+      clock,
+      log,
+      waitMs: options.drainMs ?? LIMITS.drainMs,
+    }),
+  );
+  return scheduler;
+}
+
+type Parts = {
+  store: ResourceManagerStore;
+  registry: Registry;
+  hosted: ReadonlyMap<string, Schema | undefined>;
+  changes: Changes;
+  scheduler: Scheduler;
+  runners: Runners;
+};
+
+function createRoutes(base: Base, parts: Parts): Dispatch {
+  const { options, home, clock, log, releasers, startedAt } = base;
+  const { store, registry, hosted, changes, scheduler, runners } = parts;
+  const stopping = new AbortController();
+  const handlers = createHandlers({
+    home,
+    store,
+    registry,
+    scheduler,
+    changes,
+    startedAt,
+    checkBatch: createBatchCheck(hosted),
+    globalFolder: options.globalDefinitions ?? globalDefinitionsFolder(),
+    hello: () => ({
+      version: VERSION,
+      protocol: PROTOCOL_VERSION,
+      pid: process.pid,
+      home: home.path,
+      ...(stopping.signal.aborted ? { stopping: true } : {}),
+    }),
+    runners: () => {
+      const [pool, local] = [runners.pool.stats(), runners.local.stats()];
+      return { alive: pool.alive + local.alive, busy: pool.busy + local.busy };
+    },
+    requestStop: options.requestStop,
+  });
+  // Released before the scheduler drains: what arrives meanwhile is refused.
+  releasers.add("requests", () => stopping.abort());
+  return createDispatch({
+    handlers,
+    sources: { store, changes, clock },
+    log,
+    stopping: stopping.signal,
+  });
+}
+
+/**
+ * The socket. Released after the scheduler, though it opens last: while passes drain, clients can
+ * still see that the server stops, instead of meeting a lock without a server.
+ */
+function createDoor({ home, releasers, startedAt }: Base): { open(to: Dispatch): Promise<void> } {
+  let close = async (): Promise<void> => {};
+  releasers.add("socket", () => close());
+  return {
+    async open(dispatch) {
+      const socket = placeSocket(home);
+      const { pid } = process;
+      const closeHttp = await serveHttp({ dispatch, socket });
+      close = async () => {
+        removeInfo(home);
+        await closeHttp();
+      };
+      writeInfo(home, { pid, version: VERSION, protocol: PROTOCOL_VERSION, startedAt, socket });
+    },
+  };
+}
+
+/** What goes on beside requests and passes. */
+function attend(
+  { options, home, clock, log, releasers }: Base,
+  {
+    store,
+    registry,
+    scheduler,
+    dispatch,
+  }: Pick<Parts, "store" | "registry" | "scheduler"> & { dispatch: Dispatch },
+): void {
+  releasers.add("housekeeping", keepHouse(store, clock, log));
+  void removeStaleBundles(home, registry.all(), clock.now()).catch((error: unknown) =>
+    log.warn("Old bundles could not be removed", { error }),
+  );
+  const { idleExitMs, requestStop } = options;
+  if (idleExitMs === undefined) return;
+  const isIdle = (): boolean =>
+    dispatch.open() === 0 &&
+    scheduler.isIdle() &&
+    clock.monotonic() - dispatch.lastUsedAt() >= idleExitMs;
+  releasers.add(
+    "idle watch",
+    watchIdle({
+      clock,
+      afterMs: idleExitMs,
+      isIdle,
+      onIdle: () => {
+        log.info("The server stops: nothing to do and no clients", { idleExitMs });
+        requestStop();
+      },
+    }),
+  );
+}

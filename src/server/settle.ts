@@ -1,0 +1,112 @@
+import { toPiWorkflowsError } from "../model/errors.ts";
+import type { ManagerRecord } from "../model/batch.ts";
+import type { PassOutcome } from "../model/pass.ts";
+import type { Clock, Log } from "../model/ports.ts";
+import type {
+  Claimed,
+  ResourceManagerStore,
+  SettleReceipt,
+  SettleRequest,
+} from "../store/store.ts";
+import { isPassing, type Gate } from "./gate.ts";
+
+/** A pass that ended, to be written down. */
+export type Ended = {
+  claimed: Claimed;
+  record: ManagerRecord;
+  outcome: PassOutcome;
+  startedAt: number;
+  durationMs: number;
+};
+
+export type SettlerOptions = {
+  store: ResourceManagerStore;
+  clock: Clock;
+  log: Log;
+  gate: Gate;
+  random: () => number;
+};
+
+/**
+ * Writes down how a pass ended. What the store refuses for good becomes a failed pass that says so;
+ * what it can't take now is tried again while the claim lasts. Undefined where the claim was lost:
+ * someone else has the key, and there is nothing to do.
+ */
+export async function settlePass(
+  options: SettlerOptions,
+  ended: Ended,
+): Promise<SettleReceipt | undefined> {
+  const { claimed, startedAt, durationMs } = ended;
+  const request: SettleRequest = {
+    claim: claimed.claim,
+    reconcileId: claimed.reconcileId,
+    observedGeneration: claimed.resource.metadata.generation,
+    outcome: ended.outcome,
+    startedAt,
+    durationMs,
+    random: options.random(),
+  };
+  for (;;) {
+    try {
+      const [, receipt] = await Promise.all([
+        markNextPoll(options.store, ended),
+        options.store.settle(request),
+      ]);
+      options.gate.passed();
+      return receipt;
+    } catch (thrown) {
+      const error = toPiWorkflowsError(thrown);
+      const fields = { reconcileId: request.reconcileId, error };
+      if (error.code === "LEASE_LOST") {
+        options.log.info("A pass ended without its claim; its result is dropped", fields);
+        return undefined;
+      }
+      if (isPassing(error)) {
+        await wait(options.clock, options.gate.failed(error));
+      } else if (request.outcome.kind === "failed") {
+        options.log.error("A pass could not be settled; its claim will expire", fields);
+        return undefined;
+      } else {
+        options.log.warn("The result of a pass was refused", fields);
+        request.outcome = { kind: "failed", message: error.message, terminal: false };
+      }
+    }
+  }
+}
+
+/**
+ * The interval of `every(…)` is a waiting queue row like any other: it survives a restart, spreads
+ * the load, shows in `why`, and merges with everything else that wakes the key (Q-5). Asked for in
+ * the same turn as the settle and before it, so that one transaction holds both and the settle's
+ * receipt counts it.
+ */
+async function markNextPoll(
+  store: ResourceManagerStore,
+  { claimed, record, outcome }: Ended,
+): Promise<void> {
+  const delayMs = pollDelay(record, outcome);
+  if (delayMs === undefined) return;
+  await store.enqueue([{ target: { uid: claimed.claim.uid }, cause: "schedule", delayMs }]);
+}
+
+/** When the manager's sources want the key looked at again after this outcome, if at all. */
+export function pollDelay(record: ManagerRecord, outcome: PassOutcome): number | undefined {
+  const intervals = record.sources.map(({ everyMs }) => everyMs);
+  if (intervals.length === 0) return undefined;
+  const shortest = Math.min(...intervals);
+  switch (outcome.kind) {
+    case "settled":
+    case "parked":
+      return shortest;
+    case "requeueAfter":
+      return outcome.delayMs > shortest ? shortest : undefined;
+    case "requeue":
+    case "failed":
+    case "crashed":
+      return undefined;
+  }
+}
+
+function wait(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.schedule(resolve, delayMs));
+}
