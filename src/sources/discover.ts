@@ -1,0 +1,172 @@
+import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { globSync, isDynamicPattern } from "tinyglobby";
+import { LIMITS } from "../model/limits.ts";
+import type { Problem } from "../model/manifest.ts";
+import { displayPath } from "./project.ts";
+import { problemOf } from "./text.ts";
+
+/** Where to look for spec files. */
+export type DiscoverRequest = {
+  /** Canonical path of the project. */
+  project: string;
+  /** Files, folders and globs; relative ones count from `cwd`. */
+  paths: string[];
+  cwd: string;
+  /** Whether to look into the folders of folders. */
+  recursive: boolean;
+};
+
+/** The spec files found, absolute and sorted, and what could not be looked at. */
+export type Discovered = { files: string[]; problems: Problem[] };
+
+const SPEC_FILE = /\.resource\.(?:json|ts|mts|js|mjs)$/;
+/** What a file that is named outright may be called as well. */
+const NAMED_FILE = /\.(?:json|jsonc|ts|mts|js|mjs)$/;
+const NEVER_ENTERED = new Set(["node_modules", ".git"]);
+
+type Search = {
+  request: DiscoverRequest;
+  /** By real path: the path it was found at, which differs where that is a link. */
+  found: Map<string, string>;
+  problems: Problem[];
+  /** Real paths of the folders searched. */
+  roots: string[];
+};
+
+/** Finds the spec files that paths, folders and globs name. Reads folders, not files. */
+export function discoverSpecs(request: DiscoverRequest): Discovered {
+  const search: Search = { request, found: new Map(), problems: [], roots: [] };
+  for (const named of request.paths) lookAt(search, named);
+  const files = [...search.found.values()].sort();
+  if (files.length > LIMITS.files) {
+    const message = `${files.length} spec files were found; at most ${LIMITS.files} are allowed`;
+    return { files: [], problems: [...search.problems, problemOf(".", message)] };
+  }
+  return { files, problems: search.problems };
+}
+
+function lookAt(search: Search, named: string): void {
+  const { cwd, recursive } = search.request;
+  const target = path.resolve(cwd, named);
+  const stats = attempt(search, target, () => statSync(target, { throwIfNoEntry: false }));
+  if (stats === FAILED) return;
+  if (stats === undefined && isDynamicPattern(named)) lookAtGlob(search, named);
+  else if (stats === undefined) fail(search, target, missing(target));
+  else if (stats.isDirectory()) {
+    const folder = realpathSync(target);
+    search.roots.push(folder);
+    walk(search, folder, recursive);
+  } else if (NAMED_FILE.test(target)) addNamed(search, target);
+  else fail(search, target, "not a spec file: its name must end in .resource.json or .resource.ts");
+}
+
+function missing(target: string): string {
+  try {
+    realpathSync(target);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ELOOP") return LOOP;
+  }
+  return "no such file or folder";
+}
+
+const LOOP = "the symbolic link leads back to itself";
+
+function lookAtGlob(search: Search, pattern: string): void {
+  const { cwd } = search.request;
+  const options = { cwd, absolute: true, dot: true, followSymbolicLinks: false };
+  const ignore = [...NEVER_ENTERED].map((folder) => `**/${folder}/**`);
+  const matches = globSync(pattern, { ...options, ignore }).filter((file) => SPEC_FILE.test(file));
+  if (matches.length === 0) {
+    fail(search, path.resolve(cwd, pattern), "the pattern matches no spec file");
+  }
+  for (const file of matches) {
+    attempt(search, file, () => addNamed(search, file));
+  }
+}
+
+function walk(search: Search, folder: string, recursive: boolean): void {
+  const entries = attempt(search, folder, () => readdirSync(folder, { withFileTypes: true }));
+  if (entries === FAILED) return;
+  for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
+    const file = path.join(folder, entry.name);
+    if (entry.isSymbolicLink()) followLink(search, file, entry, recursive);
+    else if (entry.isDirectory()) {
+      if (recursive && !NEVER_ENTERED.has(entry.name)) walk(search, file, recursive);
+    } else if (SPEC_FILE.test(entry.name)) {
+      if (entry.isFile()) add(search, { file, real: file });
+      else fail(search, file, "not a regular file");
+    }
+  }
+}
+
+/** A link to a file in the project is read as that file; links to folders are not followed. */
+function followLink(search: Search, link: string, { name }: Dirent, recursive: boolean): void {
+  const isSpec = SPEC_FILE.test(name);
+  if (!isSpec && !recursive) return;
+  const real = attempt(search, link, () => realpathSync(link), isSpec);
+  if (real === FAILED) return;
+  const isFolder = statSync(real).isDirectory();
+  if (isFolder && `${path.dirname(link)}/`.startsWith(`${real}/`)) {
+    fail(search, link, `the symbolic link leads back to ${shown(search, real)}, around itself`);
+  } else if (isFolder) {
+    // What lies below a searched folder is found there.
+    if (isInside(search.roots, real)) return;
+    fail(search, link, `a link to a folder is not followed; name ${shown(search, real)} instead`);
+  } else if (isSpec) {
+    if (isInside([search.request.project], real)) add(search, { file: link, real });
+    else fail(search, link, `the symbolic link leads out of the project, to ${real}`);
+  }
+}
+
+function isInside(folders: readonly string[], file: string): boolean {
+  return folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
+}
+
+/** Adds a file by a path whose folders are real, so that it lies in the project where it does. */
+function addNamed(search: Search, target: string): void {
+  const file = path.join(realpathSync(path.dirname(target)), path.basename(target));
+  add(search, { file, real: realpathSync(target) });
+}
+
+function add(search: Search, { file, real }: { file: string; real: string }): void {
+  const other = search.found.get(real);
+  if (other === undefined) search.found.set(real, file);
+  else if (other !== file) {
+    fail(search, file, `this is the same file as ${shown(search, other)}; keep one`);
+  }
+}
+
+const FAILED = Symbol("failed");
+
+/** Runs `look`; what the file system refuses becomes a problem, unless nobody would miss it. */
+function attempt<T>(
+  search: Search,
+  file: string,
+  look: () => T,
+  isWanted = true,
+): T | typeof FAILED {
+  try {
+    return look();
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    if (code === "ELOOP") fail(search, file, LOOP);
+    else if (isWanted)
+      fail(search, file, REASONS[code ?? ""] ?? `can't be read: ${code ?? message}`);
+    return FAILED;
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: "can't be read: permission denied",
+  EPERM: "can't be read: permission denied",
+  ENOENT: "the symbolic link leads nowhere",
+};
+
+function fail(search: Search, file: string, message: string): void {
+  search.problems.push(problemOf(shown(search, file), message));
+}
+
+function shown({ request }: Search, file: string): string {
+  return displayPath(request.project, file);
+}
