@@ -1,0 +1,63 @@
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import {
+  conditionTrue,
+  defineResourceManager,
+  every,
+} from "@osolmaz/pi-workflows/resource-managers";
+import { z } from "zod";
+
+const CLEAN_UP = "greeting/remove-file";
+
+/** Keeps a text file equal to what its spec says. */
+export default defineResourceManager({
+  name: "greeting",
+  spec: z.strictObject({
+    file: z.string().min(1).describe("The file to keep, relative to the project"),
+    text: z.string().describe("What it holds"),
+  }),
+  initialStatus: () => ({ writes: 0 }),
+  sources: [every("1m")],
+
+  async reconcile(ctx, resource) {
+    const file = path.resolve(ctx.project, resource.spec.file);
+    const wanted = `${resource.spec.text}\n`;
+    const { writes } = resource.status.resourceManagerStatus;
+
+    if (resource.metadata.deletionTimestamp) {
+      await rm(file, { force: true });
+      await ctx.finalizers.remove(CLEAN_UP);
+      return ctx.settled();
+    }
+
+    // Durable before there is anything to clean up.
+    await ctx.finalizers.add(CLEAN_UP);
+
+    if ((await contentOf(file)) === wanted) {
+      return ctx.settled({
+        conditions: [
+          conditionTrue("Ready", "Written", `${resource.spec.file} says what it should`),
+        ],
+      });
+    }
+
+    // Recorded before it happens, and looked for before it is repeated.
+    await ctx.effects.ensure({
+      key: `write:${resource.metadata.generation}:${writes}`,
+      kind: "write-file",
+      request: { file, text: wanted },
+      observe: async () =>
+        (await contentOf(file)) === wanted ? { state: "applied" } : { state: "absent" },
+      apply: async () => {
+        await writeFile(`${file}.new`, wanted);
+        await rename(`${file}.new`, file);
+      },
+    });
+    // Look again: the next pass reads the file, and says that it is ready.
+    return ctx.requeue({ resourceManagerStatus: { writes: writes + 1 } });
+  },
+});
+
+async function contentOf(file: string): Promise<string | undefined> {
+  return readFile(file, "utf8").catch(() => undefined);
+}

@@ -1,0 +1,180 @@
+import { apply } from "../../apply/apply.ts";
+import type { OriginOf } from "../../apply/changes.ts";
+import { expectPlan, refuseIncomplete } from "../../apply/refusals.ts";
+import type { WaitGoal, WaitOutcome } from "../../apply/waiting.ts";
+import { hasChanges } from "../../diff/plan.ts";
+import { ERRORS, PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
+import type { Problem } from "../../model/manifest.ts";
+import type { ApplyReceipt, Plan } from "../../model/plan.ts";
+import type { Client } from "../../server/protocol.ts";
+import { receiptTable, shortfallOf, type ApplyResult } from "../apply-result.ts";
+import { confirm } from "../confirm.ts";
+import { parseGoal } from "../goal.ts";
+import type { Cli } from "../invocation.ts";
+import {
+  loadSelected,
+  planOf,
+  selectArguments,
+  selectFiles,
+  type Loaded,
+  type LoadOptions,
+  type Selected,
+} from "../plan-specs.ts";
+import { readProvenance } from "../provenance.ts";
+import { masked, showPlan } from "../show-plan.ts";
+import type { Action } from "../verb.ts";
+import { DEFAULT_WAIT_MS, describeOutcomes, waitOn } from "../waiting.ts";
+
+type Options = LoadOptions & {
+  plan?: string;
+  dryRun?: boolean;
+  exitCode?: boolean;
+  onError?: "stop" | "continue";
+  yes?: boolean;
+  wait?: string | true;
+  timeout?: number;
+  showSecrets?: boolean;
+};
+
+/** A shorter beginning of an id than this names no plan for sure. */
+const SHORTEST_PLAN_ID = 12;
+
+export const run: Action<Options> = async (cli, options, ...args) => {
+  const goal = goalOf(options);
+  const selected = await select(cli, options, args);
+  if (options.dryRun) return showWhatWouldBe(cli, options, selected);
+  // The server starts while the files load.
+  const [loaded, client] = await Promise.all([loadSelected(cli, selected), cli.client()]);
+  const plan = await planOf(loaded, client);
+  const { problems } = masked(plan, loaded, options.showSecrets === true);
+  if (options.plan !== undefined) expectPlan(plan, fullId(plan, options.plan));
+  if (options.onError !== "continue")
+    refuseIncomplete({ ...plan, problems: problems as Problem[] });
+  await confirmPrune(cli, options, { plan, loaded });
+  const receipt = await apply(plan, client, loaded.resolution.managers, {
+    onError: options.onError ?? "stop",
+    origin: await originOf(cli, loaded, args),
+    onProgress: progressOf(cli),
+  });
+  return finish(cli, options, { plan, receipt, problems, client, goal });
+};
+
+function goalOf(options: Options): WaitGoal | undefined {
+  if (options.wait === undefined) return undefined;
+  return parseGoal(options.wait === true ? "ready" : options.wait);
+}
+
+async function select(cli: Cli, options: Options, args: string[]): Promise<Selected> {
+  const [manager, key, spec] = args;
+  if (manager === undefined) return selectFiles(cli, options);
+  const hint = "Give -f PATH, or MANAGER KEY SPEC, not both.";
+  if (options.file) throw new PiWorkflowsError("USAGE", `-f beside ${manager}`, { hint });
+  if (key === undefined || spec === undefined) {
+    const missing = key === undefined ? "KEY and SPEC are" : "SPEC is";
+    throw new PiWorkflowsError("USAGE", `${missing} missing after ${manager}`, { hint });
+  }
+  const wrong = (["prune", "set", "recursive"] as const).find(
+    (name) => options[name] !== undefined,
+  );
+  if (wrong) throw new PiWorkflowsError("USAGE", `--${wrong} goes with -f`, { hint });
+  return selectArguments(cli, { manager, key, spec }, options.force === true);
+}
+
+async function showWhatWouldBe(cli: Cli, options: Options, selected: Selected): Promise<number> {
+  const loaded = await loadSelected(cli, selected);
+  const plan = await planOf(loaded, await cli.reader());
+  if (options.plan !== undefined) expectPlan(plan, fullId(plan, options.plan));
+  await showPlan(cli, plan, loaded, options.showSecrets === true);
+  if (plan.counts.conflict + plan.counts.invalid + plan.problems.length > 0) return 2;
+  if (plan.prune.state !== "clear") return 3;
+  return options.exitCode && hasChanges(plan) ? 1 : 0;
+}
+
+// Outputs for people show the beginning of an id only.
+function fullId(plan: Plan, given: string): string {
+  return given.length >= SHORTEST_PLAN_ID && plan.id.startsWith(given) ? plan.id : given;
+}
+
+async function confirmPrune(
+  cli: Cli,
+  options: Options,
+  { plan, loaded }: { plan: Plan; loaded: Loaded },
+): Promise<void> {
+  const asks = cli.output.interactive && cli.output.format !== "json" && !options.yes;
+  if (!asks || plan.counts.prune === 0 || plan.prune.state !== "clear") return;
+  await showPlan(cli, plan, loaded, options.showSecrets === true);
+  const what = plan.counts.prune === 1 ? "1 resource" : `${plan.counts.prune} resources`;
+  await confirm(cli, `deleting ${what}`, false);
+}
+
+/** A spec given as an argument may hold a secret, so the command that is kept leaves it out. */
+async function originOf(cli: Cli, { resolution }: Loaded, args: string[]): Promise<OriginOf> {
+  const [manager, key] = args;
+  if (manager !== undefined) return { command: `apply ${manager} ${key ?? ""}` };
+  const { command } = cli;
+  const { commit, isDirty } = await readProvenance(
+    cli.project,
+    resolution.files.map(({ file }) => file),
+  );
+  if (commit === undefined) return { command };
+  return (file) => ({ command, commit, dirty: file !== undefined && isDirty(file) });
+}
+
+/** Progress on a terminal, where an apply takes several batches. */
+function progressOf(cli: Cli): (progress: { done: number; total: number }) => void {
+  let last = 0;
+  return ({ done, total }) => {
+    if (!cli.output.interactive || done === 0 || done === total || done === last) return;
+    last = done;
+    cli.output.note(`${done} of ${total} written`);
+  };
+}
+
+type Applied = {
+  plan: Plan;
+  receipt: ApplyReceipt;
+  problems: ApplyResult["problems"];
+  client: Client;
+  goal: WaitGoal | undefined;
+};
+
+async function finish(cli: Cli, options: Options, applied: Applied): Promise<number> {
+  const { plan, receipt, problems, goal } = applied;
+  const { output } = cli;
+  const json = output.format === "json";
+  if (!json) output.line(receiptTable(receipt, output.colors));
+  let failure = shortfallOf(plan, receipt, problems);
+  let waited: WaitOutcome[] = [];
+  try {
+    if (goal) waited = await waitForAll(cli, options, applied, goal);
+  } catch (thrown) {
+    failure ??= toPiWorkflowsError(thrown);
+  }
+  if (!json && goal && waited.length > 0) output.line(describeOutcomes(waited, goal));
+  if (!json && failure) throw failure;
+  const error = failure ? { error: failure.toJSON() } : {};
+  if (json) output.result({ ...receipt, prune: plan.prune, problems, waited, ...error }, () => "");
+  if (failure) return ERRORS[failure.code].exit;
+  const stalled = waited.some(({ state }) => state === "stalled");
+  return stalled || (options.exitCode && hasChanges(plan)) ? 1 : 0;
+}
+
+/** Waits for what was applied, or where deletion is waited for, for what was pruned. */
+async function waitForAll(
+  cli: Cli,
+  options: Options,
+  { receipt, client }: Applied,
+  goal: WaitGoal,
+): Promise<WaitOutcome[]> {
+  const targets = receipt.actions
+    .filter(
+      ({ kind, outcome }) => outcome !== "failed" && (kind === "prune") === (goal === "deleted"),
+    )
+    .map(({ resourceManager, key, uid, generation }) => ({
+      resourceManager,
+      key,
+      ...(uid === undefined ? {} : { uid }),
+      ...(generation === undefined ? {} : { generation }),
+    }));
+  return waitOn(cli, client, { targets, goal, timeoutMs: options.timeout ?? DEFAULT_WAIT_MS });
+}

@@ -1,0 +1,48 @@
+import { candidatesFor, type Candidates } from "../completion.ts";
+import { listAll } from "../find.ts";
+import type { Cli } from "../invocation.ts";
+import { GLOBAL_FLAGS } from "../program.ts";
+import type { Action } from "../verb.ts";
+import { VERBS } from "../verbs.ts";
+
+type Lookup = Extract<Candidates, { kind: "lookup" }>;
+
+export const run: Action<object> = async (cli, _options, ...words) => {
+  const candidates = candidatesFor(VERBS, GLOBAL_FLAGS, words);
+  const found = candidates.kind === "words" ? candidates.words : await lookUp(cli, candidates);
+  const typed = words.at(-1) ?? "";
+  for (const { word, about } of found) {
+    if (word.startsWith(typed) || word.startsWith(":")) cli.output.line(`${word}\t${about}`);
+  }
+};
+
+async function lookUp(cli: Cli, lookup: Lookup): Promise<{ word: string; about: string }[]> {
+  switch (lookup.what) {
+    case "file":
+    case "directory":
+      return [{ word: `:${lookup.what}`, about: "" }];
+    case "manager": {
+      const managers = await (await cli.reader()).managers(cli.project);
+      return managers.map(({ name }) => ({ word: name, about: "" }));
+    }
+    case "key": {
+      if (lookup.manager === undefined) return [];
+      const query = { project: cli.project, manager: lookup.manager };
+      const items = await listAll(await cli.reader(), query);
+      return items.map(({ metadata }) => ({ word: metadata.key, about: "" }));
+    }
+    case "effect":
+      return lookUpEffects(cli, lookup);
+  }
+}
+
+async function lookUpEffects(cli: Cli, lookup: Lookup): Promise<{ word: string; about: string }[]> {
+  const { manager, key } = lookup;
+  if (manager === undefined || key === undefined) return [];
+  const reader = await cli.reader();
+  const ref = { project: cli.project, resourceManager: manager, key };
+  const stored = await reader.get(ref);
+  if (stored === undefined) return [];
+  const effects = await reader.effects({ uid: stored.resource.metadata.uid, open: true });
+  return effects.map((effect) => ({ word: effect.key, about: `${effect.kind}, ${effect.state}` }));
+}

@@ -1,0 +1,85 @@
+import { describeRef, type ResourceRef } from "../../model/resource.ts";
+import { printable } from "../../model/text.ts";
+import type { StoreReader } from "../../store/store.ts";
+import { columns } from "../columns.ts";
+import { readDetails, type Details } from "../details.ts";
+import { findManager } from "../find.ts";
+import type { Colors } from "../output.ts";
+import { presentOf, type Present } from "../present.ts";
+import { describeCommit } from "../provenance.ts";
+import { paintReady, readinessOf, summaryOf } from "../readiness.ts";
+import { instant, span } from "../time.ts";
+import { timelineOf, type Link } from "../timeline.ts";
+import type { Action } from "../verb.ts";
+
+export const run: Action<object> = async (cli, _options, ...args) => {
+  const [manager, key] = args as [string, string];
+  const reader = await cli.reader();
+  const ref = { project: cli.project, resourceManager: manager, key };
+  const details = await readDetails(reader, ref);
+  const history = await reader.history(ref);
+  const commit = history[0]?.origin.commit;
+  const timeline = timelineOf(
+    details,
+    history,
+    commit === undefined ? undefined : await describeCommit(cli.project, commit),
+  );
+  const present = presentOf({
+    details,
+    manager: await findManager(reader, ref),
+    serverRuns: (await cli.client({ start: false })) !== undefined,
+    unready: await unreadyDependencies(reader, details),
+    now: Date.now(),
+  });
+  const summary = summaryOf(details.resource);
+  const readiness = readinessOf(summary);
+  cli.output.result({ resource: summary, readiness, timeline, now: present }, () =>
+    describe(details, { timeline, present }, cli.output.colors),
+  );
+};
+
+async function unreadyDependencies(reader: StoreReader, { resource }: Details): Promise<string[]> {
+  const unready: string[] = [];
+  for (const name of resource.dependsOn) {
+    const stored = await reader.get(refOf(resource.project, name));
+    if (stored === undefined || readinessOf(summaryOf(stored)).ready !== "True") unready.push(name);
+  }
+  return unready;
+}
+
+function refOf(project: string, name: string): ResourceRef {
+  const split = name.indexOf("/");
+  return { project, resourceManager: name.slice(0, split), key: name.slice(split + 1) };
+}
+
+function describe(
+  details: Details,
+  { timeline, present }: { timeline: Link[]; present: Present },
+  colors: Colors,
+): string {
+  const { ready, reason, message } = readinessOf(summaryOf(details.resource));
+  const name = colors.bold(printable(describeRef(details.resource.resource.metadata)));
+  const why = printable(message ? `${reason}: ${message}` : reason);
+  return [
+    `${name}  ready ${paintReady(ready, colors)} (${why})`,
+    "",
+    chain(timeline, colors),
+    "",
+    ...present.sentences.map(
+      (sentence, index) => `${index === 0 ? "Now: " : "     "}${printable(sentence)}`,
+    ),
+  ].join("\n");
+}
+
+/** Times are from the first link on; the first is an instant. */
+function chain(timeline: Link[], colors: Colors): string {
+  const begin = timeline[0]?.at ?? 0;
+  const rows = timeline.map((link, index) => [
+    colors.dim(
+      index === 0 ? instant(link.at) : `+${span(link.at - begin)}`.padStart(instant(begin).length),
+    ),
+    colors.cyan(link.kind),
+    printable(link.text),
+  ]);
+  return columns(rows);
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env node
+import { CommanderError, type Command } from "commander";
+import { createProgram, usageError, type Dispatch } from "./program.ts";
+import type { Options } from "./verb.ts";
+import { VERBS } from "./verbs.ts";
+
+const args = process.argv.slice(2);
+
+// A reader that has seen enough (`| head`) is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? 0 : 2);
+});
+
+process.exitCode = await main();
+
+/** Parses the command line, runs one verb, and returns the exit code. */
+async function main(): Promise<number> {
+  let code = 0;
+  const program = createProgram(VERBS, async (verb, call) => {
+    code = await dispatch(verb, call);
+  });
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return code;
+  } catch (thrown) {
+    const error =
+      thrown instanceof CommanderError ? usageError(thrown, commandNamed(program)) : thrown;
+    if (error === undefined) return 0;
+    const { reportError } = await import("./report-error.ts");
+    return reportError(error, styleOf(args));
+  }
+}
+
+async function dispatch(...[verb, call]: Parameters<Dispatch>): Promise<number> {
+  const [{ withSession }, action] = await Promise.all([import("./session.ts"), verb.load?.()]);
+  const code = await withSession(call.options, commandText(), (cli) =>
+    Promise.resolve(action?.run(cli, call.options satisfies Options, ...call.args)),
+  );
+  return code ?? 0;
+}
+
+function commandText(): string {
+  return args
+    .map((word) => (/^[\w@%+=:,./#-]+$/.test(word) ? word : JSON.stringify(word)))
+    .join(" ");
+}
+
+// Parsing may have failed, so the arguments themselves say how to print.
+function styleOf(words: readonly string[]): { json: boolean; color: boolean; verbose: boolean } {
+  return {
+    json: /(?:^|\s)(?:-o ?|--output[= ])json(?:\s|$)/.test(words.join(" ")),
+    color: !words.includes("--no-color"),
+    verbose: words.includes("--verbose"),
+  };
+}
+
+/** The deepest command that the arguments name: `pi-workflows server run`. */
+function commandNamed(program: Command): string {
+  let command = program;
+  let name = program.name();
+  for (const word of args) {
+    const child = command.commands.find((candidate) => candidate.name() === word);
+    if (child === undefined) continue;
+    command = child;
+    name = `${name} ${word}`;
+  }
+  return name;
+}

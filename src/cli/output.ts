@@ -1,0 +1,52 @@
+import { createColors } from "picocolors";
+
+export type Colors = ReturnType<typeof createColors>;
+
+/** Where a command writes: results to stdout, talk to stderr. */
+export type Output = {
+  /** What `-o` says; `table` where nothing is said. */
+  format: string;
+  /** For stdout. */
+  colors: Colors;
+  /** Columns of the terminal; absent where stdout is none. */
+  width: number | undefined;
+  interactive: boolean;
+  /** Text for people, a line end added. */
+  line(text?: string): void;
+  /** The result: one JSON document with `-o json`, else what `human` makes. */
+  result(value: unknown, human: () => string): void;
+  /** One JSON document on one line, for streams with `-o json`. */
+  record(value: unknown): void;
+  /** Progress and advice, on stderr; silent with `-o json`. */
+  note(text: string): void;
+};
+
+/** Makes the output of one run of the command line. */
+export function createOutput(options: { format: string; color: boolean }): Output {
+  const json = options.format === "json";
+  return {
+    format: options.format,
+    colors: colorsFor(process.stdout, options.color),
+    width: process.stdout.isTTY ? process.stdout.columns : undefined,
+    interactive: process.stdin.isTTY && process.stderr.isTTY,
+    line: (text = "") => void process.stdout.write(`${text}\n`),
+    result: (value, human) =>
+      void process.stdout.write(
+        json ? `${JSON.stringify(value, null, 2)}\n` : withLineEnd(human()),
+      ),
+    record: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`),
+    note: (text) => {
+      if (!json) process.stderr.write(`${text}\n`);
+    },
+  };
+}
+
+/** Colours for a stream: only on a terminal, and never against NO_COLOR (no-color.org). */
+export function colorsFor(stream: { isTTY?: boolean }, wanted: boolean): Colors {
+  const refused = !wanted || Boolean(process.env["NO_COLOR"]) || process.env["TERM"] === "dumb";
+  return createColors(!refused && (stream.isTTY === true || Boolean(process.env["FORCE_COLOR"])));
+}
+
+function withLineEnd(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}

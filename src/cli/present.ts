@@ -1,0 +1,115 @@
+import { RUNTIME_CONDITIONS } from "../model/condition.ts";
+import type { ManagerRecord } from "../model/batch.ts";
+import { describeRef } from "../model/resource.ts";
+import type { Details } from "./details.ts";
+import { span } from "./time.ts";
+import { CAUSES } from "./timeline.ts";
+
+/** What is needed to say what a resource waits for. */
+export type Situation = {
+  details: Details;
+  manager: ManagerRecord | undefined;
+  serverRuns: boolean;
+  /** What it depends on that is not ready, each `MANAGER/KEY`. */
+  unready: readonly string[];
+  now: number;
+};
+
+/** What a resource waits for now: a word for programs, sentences for people. */
+export type Present = { state: string; sentences: string[] };
+
+/** Says in plain words what happens next, and what a person can do about it. */
+export function presentOf(situation: Situation): Present {
+  const { details, serverRuns } = situation;
+  const present = [blocked, inQueue, atRest].map((look) => look(situation)).find((found) => found);
+  const { state, sentences } = present ?? { state: "settled", sentences: [] };
+  const needsServer = details.queue !== undefined && state !== "suspended" && !serverRuns;
+  return {
+    state,
+    sentences: needsServer ? [...sentences, NO_SERVER] : sentences,
+  };
+}
+
+const NO_SERVER =
+  "No server is running, so nothing moves: `pi-workflows server start` starts it, and so does any " +
+  "command that changes something.";
+
+type Look = (situation: Situation) => Present | undefined;
+
+const blocked: Look = ({ details, unready }) => {
+  const { resource, effects } = details;
+  const { metadata } = resource.resource;
+  const ref = describeRef(metadata);
+  if (resource.suspended) {
+    const sentence = `It is suspended: no pass begins until \`pi-workflows resume ${ref}\`.`;
+    return { state: "suspended", sentences: [sentence] };
+  }
+  const parked = effects.filter((effect) => effect.parked);
+  if (parked.length > 0) {
+    const sentences = parked.map(
+      (effect) =>
+        `It can't be told whether effect ${effect.key} happened` +
+        `${effect.reason ? ` (${effect.reason})` : ""}. Look for yourself, then say so: ` +
+        `\`pi-workflows effect resolve ${ref} ${effect.key} --applied\`, or --not-applied --reason TEXT.`,
+    );
+    return { state: "effect-indeterminate", sentences };
+  }
+  if (unready.length === 0 || metadata.deletionTimestamp !== undefined) return undefined;
+  return {
+    state: "dependency",
+    sentences: [`It depends on ${unready.join(", ")}, which is not ready.`],
+  };
+};
+
+const inQueue: Look = ({ details, now }) => {
+  const { queue } = details;
+  if (queue === undefined) return undefined;
+  const deleting = deletionSentences(details);
+  if (queue.claimed) {
+    const another = queue.dirty ? " Another will follow, since something changed meanwhile." : "";
+    return { state: "running", sentences: [...deleting, `A pass is running.${another}`] };
+  }
+  const because = CAUSES[queue.cause];
+  if (queue.readyAt > now) {
+    const failures = queue.attempts + queue.crashAttempts;
+    const after =
+      failures > 0
+        ? `, after ${failures} failed ${failures === 1 ? "pass" : "passes"} in a row`
+        : "";
+    const sentence = `The next pass begins in ${span(queue.readyAt - now)}${after} (${because}).`;
+    return { state: failures > 0 ? "backoff" : "waiting", sentences: [...deleting, sentence] };
+  }
+  const sentence = `It is ready for a pass, and waits for a free runner (${because}).`;
+  return { state: "ready", sentences: [...deleting, sentence] };
+};
+
+function deletionSentences({ resource }: Details): string[] {
+  const { deletionTimestamp, finalizers, resourceManager } = resource.resource.metadata;
+  if (deletionTimestamp === undefined) return [];
+  return [
+    `It is being deleted: its manager ${resourceManager} must clean up and remove ` +
+      `${finalizers.join(", ")} first.`,
+  ];
+}
+
+const atRest: Look = ({ details, manager }) => {
+  const { metadata, status } = details.resource.resource;
+  const ref = describeRef(metadata);
+  const again = `\`pi-workflows reconcile ${ref}\``;
+  const stalled = status.conditions.find(
+    (condition) => condition.type === RUNTIME_CONDITIONS.stalled && condition.status === true,
+  );
+  if (stalled) {
+    const sentence = `It is not tried any more (${stalled.reason}) until its spec changes or you run ${again}.`;
+    return { state: "stalled", sentences: [...deletionSentences(details), sentence] };
+  }
+  if (status.observedGeneration < metadata.generation) {
+    const sentence = `Generation ${metadata.generation} was not looked at yet, and no pass is queued; run ${again}.`;
+    return { state: "lost", sentences: [sentence] };
+  }
+  const schedules = (manager?.sources ?? []).map(
+    (source) => ` or ${span(source.everyMs)} have passed`,
+  );
+  const sentence = `Nothing is left to do until its spec changes, ${again} is run${schedules.join("")}.`;
+  return { state: "settled", sentences: [...deletionSentences(details), sentence] };
+};

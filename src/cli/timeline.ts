@@ -1,0 +1,142 @@
+import type { StoredEffect } from "../model/effect.ts";
+import type { PassRecord } from "../model/pass.ts";
+import type { WakeCause } from "../model/queue.ts";
+import type { GenerationRecord } from "../store/store.ts";
+import type { Details } from "./details.ts";
+import { describeOrigin, describeOwner } from "./origin.ts";
+import type { CommitNote } from "./provenance.ts";
+import { wordOf } from "./readiness.ts";
+import { instant, span } from "./time.ts";
+
+/** One link of the chain of causes. */
+export type Link = {
+  /** Epoch milliseconds. */
+  at: number;
+  kind: "spec" | "generation" | "queue" | "pass" | "effect" | "condition" | "deletion";
+  text: string;
+};
+
+/** What a wake-up means, for people. */
+export const CAUSES: Readonly<Record<WakeCause, string>> = {
+  spec: "its spec changed",
+  delete: "its deletion was requested",
+  request: "a person asked for a pass",
+  schedule: "its manager's schedule was due",
+  requeue: "the pass before asked for another",
+  retry: "the pass before failed",
+  effect: "an effect was settled",
+  child: "a child workflow changed",
+  status: "its status was written by another",
+  recovery: "the server was interrupted",
+  repair: "the queue was rebuilt",
+  source: "a source saw a change",
+};
+
+/**
+ * The chain that led to the present state, oldest first: file and commit, generation, queue entry,
+ * pass, effect, condition. It begins with the present generation.
+ */
+export function timelineOf(
+  details: Details,
+  history: readonly GenerationRecord[],
+  commit: CommitNote | undefined,
+): Link[] {
+  const { resource, passes, effects } = details;
+  const { generation, deletionTimestamp } = resource.resource.metadata;
+  const present = history.find((record) => record.generation <= generation);
+  const since = present?.at ?? resource.createdAt;
+  const current = passes.filter((pass) => pass.generation === generation).reverse();
+  const links = [
+    ...(present ? generationLinks(present, commit) : []),
+    ...(deletionTimestamp === undefined
+      ? []
+      : [
+          {
+            at: Date.parse(deletionTimestamp),
+            kind: "deletion" as const,
+            text: "deletion was requested",
+          },
+        ]),
+    ...current.flatMap(passLinks),
+    ...effects.filter((effect) => isRecent(effect, generation, since)).flatMap(effectLinks),
+    ...conditionLinks(details),
+  ];
+  return links.sort((a, b) => a.at - b.at || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
+}
+
+const ORDER: readonly Link["kind"][] = [
+  "spec",
+  "generation",
+  "deletion",
+  "queue",
+  "pass",
+  "effect",
+  "condition",
+];
+
+function generationLinks(record: GenerationRecord, commit: CommitNote | undefined): Link[] {
+  const { origin, at, generation } = record;
+  const command = origin.command && origin.file ? `, by \`${origin.command}\`` : "";
+  const link: Link = {
+    at,
+    kind: "generation",
+    text: `generation ${generation} was stored for ${describeOwner(origin)}${command}`,
+  };
+  const note = commit
+    ? `, committed ${instant(commit.at)} by ${commit.author}: ${commit.subject}`
+    : "";
+  return [{ at, kind: "spec", text: `${describeOrigin(origin)}${note}` }, link];
+}
+
+function passLinks(pass: PassRecord): Link[] {
+  const again =
+    pass.requeueAfterMs === undefined ? "" : `, again after ${span(pass.requeueAfterMs)}`;
+  const detail = pass.detail ? `: ${pass.detail}` : "";
+  return [
+    {
+      at: pass.startedAt,
+      kind: "queue",
+      text: `taken from the queue, because ${CAUSES[pass.cause]}`,
+    },
+    {
+      at: pass.startedAt,
+      kind: "pass",
+      text: `${pass.outcome} in ${span(pass.durationMs)}${again}${detail}`,
+    },
+  ];
+}
+
+function isRecent(effect: StoredEffect, generation: number, since: number): boolean {
+  return effect.generation === generation || Date.parse(effect.startedAt) >= since;
+}
+
+function effectLinks(effect: StoredEffect): Link[] {
+  const started = Date.parse(effect.startedAt);
+  const took = effect.completedAt ? ` in ${span(Date.parse(effect.completedAt) - started)}` : "";
+  const ref = effect.externalRef ? ` as ${effect.externalRef}` : "";
+  const reason = effect.reason ? `: ${effect.reason}` : "";
+  const calls = effect.attempts > 1 ? `, ${effect.attempts} calls` : "";
+  return [
+    {
+      at: started,
+      kind: "effect",
+      text: `${effect.key} (${effect.kind}) ${effect.state}${took}${ref}${calls}${reason}`,
+    },
+  ];
+}
+
+function conditionLinks({ resource }: Details): Link[] {
+  const { generation } = resource.resource.metadata;
+  return resource.resource.status.conditions.map((condition) => {
+    const message = condition.message ? `: ${condition.message}` : "";
+    const old =
+      condition.observedGeneration === generation
+        ? ""
+        : ` (computed from generation ${condition.observedGeneration})`;
+    return {
+      at: Date.parse(condition.lastTransitionTime),
+      kind: "condition",
+      text: `${condition.type} became ${wordOf(condition.status)} (${condition.reason})${message}${old}`,
+    };
+  });
+}

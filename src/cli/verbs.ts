@@ -1,0 +1,15 @@
+import type { Verb } from "./verb.ts";
+import { AUTHORING_VERBS } from "./verbs/authoring.ts";
+import { EXPLANATION_VERBS } from "./verbs/explanations.ts";
+import { RESOURCE_VERBS } from "./verbs/resources.ts";
+import { SERVER } from "./verbs/server.ts";
+import { SPEC_VERBS } from "./verbs/specs.ts";
+
+/** Every verb of the command line, in the order of the help. */
+export const VERBS: readonly Verb[] = [
+  ...SPEC_VERBS,
+  ...RESOURCE_VERBS,
+  ...EXPLANATION_VERBS,
+  SERVER,
+  ...AUTHORING_VERBS,
+];
