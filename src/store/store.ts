@@ -50,7 +50,9 @@ export type ResourceManagerStore = StoreReader & {
   /**
    * Ends a pass: status, conditions, queue row, event, pass record, and the next claims, in one
    * transaction (G-8). Idempotent per claim (F-6).
-   * @throws LEASE_LOST when another claim has taken over or the resource is another (D-5).
+   * @throws LEASE_LOST when another claim has taken over or the resource is another (D-5);
+   * BAD_REQUEST, TOO_LARGE, NOT_JSON when the outcome can't be stored: the claim is kept, and the
+   * caller settles it again as failed.
    */
   settle(request: SettleRequest): Promise<SettleReceipt>;
 
@@ -62,8 +64,11 @@ export type ResourceManagerStore = StoreReader & {
   ): Promise<ManagedResource["metadata"] | undefined>;
 
   /**
-   * Records that an effect is about to be called, or says why not to (E-1 to E-4).
-   * @throws EFFECT_CONFLICT, LEASE_LOST
+   * Records that an effect is about to be called, or says why not to (E-1 to E-4). `observe` in
+   * answer to a proof of absence, with `effect.parked`, means that its calls are used up: end the
+   * pass as parked.
+   * @throws EFFECT_CONFLICT for another request under one key, and for an effect that this very
+   * pass is applying; LEASE_LOST, TOO_LARGE
    */
   beginEffect(claim: Claim, request: BeginEffect): Promise<EffectDecision>;
 
@@ -81,9 +86,16 @@ export type ResourceManagerStore = StoreReader & {
     by: string,
   ): Promise<StoredEffect>;
 
-  appendEvent(uid: string, event: EventInput): Promise<ResourceEvent>;
+  /**
+   * Appends an event, or folds it into an equal one (R-7). On behalf of a pass, with its claim (F-1).
+   * @throws NOT_FOUND, LEASE_LOST, TOO_LARGE
+   */
+  appendEvent(uid: string, event: EventInput, claim?: Claim): Promise<ResourceEvent>;
 
-  /** Enqueues every live resource that has no queue row; additive and idempotent (R-5, R-6). */
+  /**
+   * Enqueues every live resource that has no queue row, but for suspended ones and those that the
+   * runtime has stopped trying; additive and idempotent (R-5, R-6).
+   */
   repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
 
   /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
@@ -112,6 +124,7 @@ export type StoreReader = {
   /** Events after `after`, oldest first. */
   events(query: EventQuery): Promise<ResourceEvent[]>;
   history(ref: ResourceRef): Promise<GenerationRecord[]>;
+  /** Newest first. */
   passes(uid: string, limit?: number): Promise<PassRecord[]>;
   queue(query: { uid?: string; project?: string; limit?: number }): Promise<QueueEntry[]>;
   /** Per lane: rows ready now and the earliest time at which another becomes ready. */
@@ -136,7 +149,7 @@ export type Lane = {
   /** Rows that could be claimed now; counted up to 1,000. */
   ready: number;
   running: number;
-  /** Epoch milliseconds; absent when no unclaimed row is left. */
+  /** When the next row that is not ready yet becomes so, epoch milliseconds; absent if none waits. */
   nextReadyAt?: number;
 };
 

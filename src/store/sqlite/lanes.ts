@@ -1,0 +1,158 @@
+import { LIMITS } from "../../model/limits.ts";
+import { QUEUE_CLASSES, type QueueEntry, type WakeCause } from "../../model/queue.ts";
+import type { Lane } from "../store.ts";
+import type { Connection, SqlValue } from "./connection.ts";
+import { laneRows, type LaneRow } from "./managers.ts";
+
+/** Ready rows are counted up to this: a scheduler needs to know whether there is work, not how much. */
+const COUNTED = 1_000;
+
+type ClockState = { queue_time: number; clock_skew: number };
+
+/** Queue time as far as can be told without the writer's monotonic clock. */
+function queueClock(connection: Connection, now: number): { queueTime: number; skew: number } {
+  const state = connection.get<ClockState>("SELECT queue_time, clock_skew FROM store_state");
+  if (!state) return { queueTime: now, skew: 0 };
+  // A wall clock that has caught up is queue time again (queue-time.ts).
+  const skew = now >= state.queue_time ? 0 : state.clock_skew;
+  return { queueTime: Math.max(now + skew, Math.min(now, state.queue_time)), skew };
+}
+
+/** Of accepted managers. */
+export function lanesOf(connection: Connection, now: number): Lane[] {
+  const { queueTime, skew } = queueClock(connection, now);
+  const running = new Map(
+    connection
+      .all<{ lane: number; count: number }>(
+        "SELECT lane, count(*) AS count FROM queue WHERE claim_token IS NOT NULL GROUP BY lane",
+      )
+      .map((row) => [row.lane, row.count]),
+  );
+  return laneRows(connection)
+    .filter((lane) => lane.accepted_at !== null)
+    .map((lane) => {
+      const next = nextReadyAt(connection, lane.lane, queueTime);
+      return {
+        lane: lane.lane,
+        project: lane.project,
+        manager: lane.manager,
+        ready: countReady(connection, lane.lane, queueTime),
+        running: running.get(lane.lane) ?? 0,
+        ...(next === undefined ? {} : { nextReadyAt: next - skew }),
+      };
+    });
+}
+
+function countReady(connection: Connection, lane: number, queueTime: number): number {
+  let count = 0;
+  for (const index of QUEUE_CLASSES.keys()) {
+    if (count >= COUNTED) break;
+    count +=
+      connection.get<{ count: number }>(
+        `SELECT count(*) AS count FROM (SELECT 1 FROM queue
+           WHERE lane = ? AND class = ? AND claim_token IS NULL AND ready_at <= ? LIMIT ?)`,
+        lane,
+        index,
+        queueTime,
+        COUNTED - count,
+      )?.count ?? 0;
+  }
+  return count;
+}
+
+function nextReadyAt(connection: Connection, lane: number, queueTime: number): number | undefined {
+  const times = [...QUEUE_CLASSES.keys()].flatMap((index) => {
+    const row = connection.get<{ ready_at: number }>(
+      `SELECT ready_at FROM queue WHERE lane = ? AND class = ? AND claim_token IS NULL
+         AND ready_at > ? ORDER BY ready_at LIMIT 1`,
+      lane,
+      index,
+      queueTime,
+    );
+    return row ? [row.ready_at] : [];
+  });
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+type QueueRow = {
+  uid: string;
+  key: string;
+  class: number;
+  cause: WakeCause;
+  claim_cause: WakeCause | null;
+  ready_at: number;
+  seq: number;
+  attempts: number;
+  crash_attempts: number;
+  claimed: 0 | 1;
+  claim_expires_at: number | null;
+  dirty: 0 | 1;
+};
+
+const SELECT_QUEUE = `SELECT r.uid, r.key, q.class, q.cause, q.claim_cause, q.ready_at, q.seq,
+    q.attempts, q.crash_attempts, q.claim_token IS NOT NULL AS claimed, q.claim_expires_at,
+    q.claim_token IS NOT NULL AND q.enqueue_seq > q.claimed_seq AS dirty
+  FROM queue q JOIN resource r ON r.id = q.resource_id`;
+
+/** Running rows first, then by the time at which they may be claimed. */
+export function queueEntries(
+  connection: Connection,
+  query: { uid?: string; project?: string; limit?: number },
+): QueueEntry[] {
+  const limit = query.limit ?? LIMITS.page;
+  const skew = connection.get<ClockState>("SELECT clock_skew FROM store_state")?.clock_skew ?? 0;
+  const found = laneRows(connection, { project: query.project }).flatMap((lane) =>
+    laneEntries(connection, lane, { uid: query.uid, limit }),
+  );
+  return found
+    .sort(
+      (left, right) =>
+        right.row.claimed - left.row.claimed ||
+        left.row.ready_at - right.row.ready_at ||
+        left.row.seq - right.row.seq,
+    )
+    .slice(0, limit)
+    .map(({ row, lane }) => toEntry(row, lane, skew));
+}
+
+type Found = { row: QueueRow; lane: LaneRow };
+
+function laneEntries(
+  connection: Connection,
+  lane: LaneRow,
+  { uid, limit }: { uid: string | undefined; limit: number },
+): Found[] {
+  const rows = (where: string, ...values: SqlValue[]): Found[] =>
+    connection
+      .all<QueueRow>(`${SELECT_QUEUE} WHERE ${where} LIMIT ?`, ...values, limit)
+      .map((row) => ({ row, lane }));
+  if (uid !== undefined) return rows("r.uid = ? AND q.lane = ?", uid, lane.lane);
+  return [
+    ...rows("q.lane = ? AND q.claim_token IS NOT NULL", lane.lane),
+    ...[...QUEUE_CLASSES.keys()].flatMap((index) =>
+      rows(
+        "q.lane = ? AND q.class = ? AND q.claim_token IS NULL ORDER BY q.ready_at, q.seq",
+        lane.lane,
+        index,
+      ),
+    ),
+  ];
+}
+
+function toEntry(row: QueueRow, lane: LaneRow, skew: number): QueueEntry {
+  const claimed = row.claimed === 1;
+  return {
+    uid: row.uid,
+    project: lane.project,
+    resourceManager: lane.manager,
+    key: row.key,
+    class: QUEUE_CLASSES[row.class] ?? "low",
+    cause: (claimed ? row.claim_cause : row.cause) ?? row.cause,
+    // A running key may be claimed again at the latest when its claim expires.
+    readyAt: (claimed ? (row.claim_expires_at ?? row.ready_at) : row.ready_at) - skew,
+    attempts: row.attempts,
+    crashAttempts: row.crash_attempts,
+    claimed,
+    dirty: row.dirty === 1,
+  };
+}

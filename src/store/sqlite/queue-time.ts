@@ -1,0 +1,34 @@
+import type { Clock } from "../../model/ports.ts";
+
+/** One reading of the clock, for a whole transaction. */
+export type Reading = { now: number; queueTime: number };
+
+/**
+ * Time as the queue counts it: the wall clock, but when that is set back it goes on at the
+ * monotonic clock's rate. So no ready row and no claim waits for the wall clock to catch up (T-1).
+ */
+export class QueueTime {
+  readonly #clock: Clock;
+  #latest: number;
+  #anchor: { queueTime: number; monotonic: number };
+
+  /** `latest` is the queue time of the last commit, which may be ahead of a clock set back since. */
+  constructor(clock: Clock, latest: number) {
+    this.#clock = clock;
+    this.#latest = latest;
+    this.#anchor = { queueTime: latest, monotonic: clock.monotonic() };
+  }
+
+  read(): Reading {
+    const now = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
+    if (now >= this.#latest) {
+      this.#latest = now;
+      this.#anchor = { queueTime: now, monotonic };
+    } else {
+      const elapsed = Math.floor(monotonic - this.#anchor.monotonic);
+      this.#latest = Math.max(this.#latest, this.#anchor.queueTime + elapsed);
+    }
+    return { now, queueTime: this.#latest };
+  }
+}
