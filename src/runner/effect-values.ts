@@ -82,13 +82,13 @@ export function checkRequest(request: EffectRequest): void {
  * Checks what an author's `observe` returned.
  * @throws TypeError where it says nothing.
  */
-export function checkObservation(key: string, seen: unknown): EffectObservation {
+export function checkObservation(seen: unknown): EffectObservation {
   const { state, reason } = (seen ?? {}) as Record<string, unknown>;
   if (state === "applied" || state === "absent") return seen as EffectObservation;
   if (state === "rejected" || state === "unknown") {
     return { state, reason: typeof reason === "string" ? reason : "no reason given" };
   }
   throw new TypeError(
-    `effects.ensure ${key}: observe must return { state: "applied" | "absent" | "rejected" | "unknown" }`,
+    `observe must return { state: "applied" | "absent" | "rejected" | "unknown" }`,
   );
 }

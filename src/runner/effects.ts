@@ -1,5 +1,5 @@
 import { fingerprint } from "../model/canonical.ts";
-import type { EffectOutcome, StoredEffect } from "../model/effect.ts";
+import type { EffectObservation, EffectOutcome, StoredEffect } from "../model/effect.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { AppliedEffect, EffectRequest } from "../resource-managers/context.ts";
 import {
@@ -15,7 +15,7 @@ import type { PassHost } from "./port.ts";
  * Why a pass can't go on past an effect. It is thrown through the author's code, and the pass ends
  * with it even where the author catches it.
  * - `parked`: a person or a later observation must say what happened (E-6).
- * - `uncertain`: the call's outcome is not known; the next pass observes it first.
+ * - `uncertain`: it is not known whether it happened; the next pass observes it first.
  * - `early`: absent, but too soon after the call to prove anything (E-7).
  */
 export type EffectHold =
@@ -70,7 +70,7 @@ async function observeFirst(
   request: EffectRequest,
   effect: StoredEffect,
 ): Promise<AppliedEffect> {
-  const seen = checkObservation(request.key, await request.observe(scope.signal));
+  const seen = await look(scope, request);
   switch (seen.state) {
     case "applied":
       return settleApplied(scope, effect, seen);
@@ -80,6 +80,16 @@ async function observeFirst(
       return park(scope, effect, `can't be told: ${seen.reason}`);
     case "absent":
       return repeat(scope, request, effect);
+  }
+}
+
+/** An observation that throws says nothing, not even where it throws `EffectRejected`. */
+async function look(scope: EffectScope, request: EffectRequest): Promise<EffectObservation> {
+  try {
+    return checkObservation(await request.observe(scope.signal));
+  } catch (thrown) {
+    const message = `effect ${request.key} can't be observed: ${messageOf(thrown)}`;
+    throw new EffectHeld({ kind: "uncertain", effectKey: request.key, message }, thrown);
   }
 }
 

@@ -1,5 +1,7 @@
 import type { AppliedEffect, EffectRequest } from "../resource-managers/context.ts";
+import { isEffectRejected } from "../resource-managers/results.ts";
 import { EffectHeld, ensureEffect, type EffectHold, type EffectScope } from "./effects.ts";
+import { messageOf } from "./message.ts";
 
 /** The effects of one pass. */
 export type PassEffects = {
@@ -20,7 +22,8 @@ export function createPassEffects(scope: EffectScope): PassEffects {
       holds.delete(key);
       return effect;
     } catch (thrown) {
-      if (thrown instanceof EffectHeld) holds.set(key, thrown.hold);
+      if (isEffectRejected(thrown)) holds.delete(key);
+      else holds.set(key, holdOf(key, thrown));
       throw thrown;
     }
   };
@@ -39,6 +42,12 @@ export function createPassEffects(scope: EffectScope): PassEffects {
       return RANK.flatMap((kind) => open.filter((hold) => hold.kind === kind))[0];
     },
   };
+}
+
+/** Whatever else kept an effect from being ensured: it may be open, so another pass must look. */
+function holdOf(effectKey: string, thrown: unknown): EffectHold {
+  if (thrown instanceof EffectHeld) return thrown.hold;
+  return { kind: "uncertain", effectKey, message: `effect ${effectKey}: ${messageOf(thrown)}` };
 }
 
 const RANK = ["parked", "uncertain", "early"] as const;

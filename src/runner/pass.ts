@@ -58,7 +58,10 @@ function held(result: PassResult, hold: EffectHold): PassResult {
     case "parked":
       return { kind: "parked", effectKey, message };
     case "uncertain":
-      return result.kind === "failed" ? result : { kind: "failed", message, terminal: false };
+      // Never terminal: only another pass can find out what happened.
+      return result.kind === "failed"
+        ? { ...result, terminal: false }
+        : { kind: "failed", message, terminal: false };
     case "early":
       return isNormal(result)
         ? noLater(result, hold.delayMs)
