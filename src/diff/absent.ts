@@ -25,18 +25,18 @@ export type AbsentScope = {
 };
 
 /**
- * Finds what is absent among a project's live resources. Only resources of the same owner whose
+ * Finds what is absent among a project's live resources, given by identity. Only resources of the same owner whose
  * recorded file lies in the scope can be pruned (A-4); what is already deleting is left alone.
  */
-export function findAbsent(resources: readonly SnapshotEntry[], scope: AbsentScope): Absent {
+export function findAbsent(stored: ReadonlyMap<string, SnapshotEntry>, scope: AbsentScope): Absent {
   const absent: Absent = { pruned: [], kept: [], failed: [], owned: 0 };
   const pruned: SnapshotEntry[] = [];
-  for (const entry of resources) {
+  for (const [identity, entry] of stored) {
     if (entry.deleting || entry.file === undefined || !sameOwner(entry.owner, scope.owner))
       continue;
     const covered = scope.prune?.covers(entry.file) === true;
     if (covered) absent.owned += 1;
-    if (scope.declares(identityOf(entry.manager, entry.key))) continue;
+    if (scope.declares(identity)) continue;
     if (scope.failedFiles.has(entry.file)) absent.failed.push(entry);
     else if (covered) (entry.prunable ? pruned : absent.kept).push(entry);
   }

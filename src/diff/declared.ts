@@ -86,7 +86,9 @@ export function compareProblems(a: Problem, b: Problem): number {
 
 /** Live resources by identity. */
 export function storedByIdentity(resources: readonly SnapshotEntry[]): Map<string, SnapshotEntry> {
-  return new Map(resources.map((entry) => [identityOf(entry.manager, entry.key), entry]));
+  const stored = new Map<string, SnapshotEntry>();
+  for (const entry of resources) stored.set(identityOf(entry.manager, entry.key), entry);
+  return stored;
 }
 
 /** `file:line:column` of a place. */

@@ -58,7 +58,7 @@ export function planChanges({ request, loaded, snapshot, specs }: PlanInput): Pl
   const failedFiles = new Set(loaded.problems.map((problem) => problem.file));
   const declares = (identity: string): boolean =>
     declared.single.has(identity) || declared.several.has(identity);
-  const absent = findAbsent(snapshot.resources, { ...request, declares, failedFiles });
+  const absent = findAbsent(stored, { ...request, declares, failedFiles });
   const leaving = new Set<SnapshotEntry>(absent.pruned);
   const stays = (identity: string): boolean => {
     const entry = stored.get(identity);
@@ -99,7 +99,7 @@ function declaredActions(
 ): PlanAction[] {
   return order.map(({ identity, desired }) => {
     const current = stored.get(identity);
-    const reasons = rejected.get(identity);
+    const reasons = rejected.size === 0 ? undefined : rejected.get(identity);
     if (!reasons) return decideAction(desired, current, context);
     const { resourceManager, key } = desired;
     const action: PlanAction = { kind: "invalid", resourceManager, key, reasons, desired };

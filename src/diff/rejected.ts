@@ -26,17 +26,17 @@ export type CheckContext = {
 
 /** Orders what is declared once, and rejects what stands in a failed file or depends on nothing. */
 export function checkDeclared(declared: Declared, context: CheckContext): Checked {
-  const nodes = [...declared.single].map(([identity, desired]) => ({
-    identity,
-    dependsOn: desired.dependsOn,
-    desired,
-  }));
+  const nodes: { identity: string; dependsOn: string[]; desired: Desired }[] = [];
+  for (const [identity, desired] of declared.single) {
+    nodes.push({ identity, dependsOn: desired.dependsOn, desired });
+  }
   const { order, cycles } = dependencyOrder(nodes);
   const circles = cycleProblems(cycles, declared.single);
   const exists = (identity: string): boolean =>
     declared.single.has(identity) || declared.several.has(identity) || context.stays(identity);
   const checked: Checked = { order, rejected: new Map(), problems: [] };
   for (const { identity, desired } of order) {
+    if (desired.dependsOn.length === 0 && context.failedFiles.size === 0) continue;
     const problems = desired.dependsOn.length === 0 ? [] : unknownDependencies(desired, exists);
     const circle = circles.get(identity);
     if (circle) problems.push(circle);
@@ -56,7 +56,6 @@ function failedFile(
   stored: SnapshotEntry | undefined,
   { failedFiles, owner }: CheckContext,
 ): string[] {
-  if (failedFiles.size === 0) return [];
   const { file } = desired.place;
   if (failedFiles.has(file)) return [`${file} has problems, so nothing of it is applied`];
   const before = stored?.file;

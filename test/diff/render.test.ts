@@ -115,9 +115,9 @@ describe("the table", () => {
       + create    job new             is new in
                                       specs/new.resource.json
       ! conflict  job theirs          belongs to sync set main
-                                      (specs/theirs.resource.js…
-                                      change it there, take it
-                                      over with --force, or
+                                      (specs/theirs.resource.jso
+                                      n); change it there, take
+                                      it over with --force, or
                                       delete it there first
       - prune     job gone            specs/gone.resource.json
                                       is gone
@@ -160,7 +160,7 @@ describe("the table", () => {
       > 1 | {,}
           |  ^
 
-      no resources (plan 0123456789ab)
+      1 problem (plan 0123456789ab)
       "
     `);
   });
@@ -194,7 +194,7 @@ describe("field lines", () => {
 
       + create job new
           is new in specs/new.resource.json
-          spec: {"size":1} (added)
+          spec.size: 1 (added)
 
       ! conflict job theirs
           belongs to sync set main (specs/theirs.resource.json)

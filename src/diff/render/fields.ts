@@ -1,4 +1,5 @@
 import { printable } from "../../model/text.ts";
+import { diffFields } from "../fields.ts";
 import { otherReasons } from "../sentences.ts";
 import type { ShownAction, ShownPlan } from "../schema.ts";
 import { fieldLine } from "./values.ts";
@@ -14,10 +15,11 @@ export function renderFields(plan: ShownPlan, options: RenderOptions): string {
 function block(action: ShownAction, { palette }: RenderOptions): string {
   const heading = `${signed(action.kind, palette)} ${palette.bold(nameOf(action))}`;
   const { changes = [], desired, reasons } = action;
-  const lines = changes.map((change) => `    ${fieldLine(change)}`);
-  if (action.kind === "create" && desired?.spec !== undefined) {
-    lines.push(`    ${fieldLine({ path: "spec", after: desired.spec })}`);
-  }
+  const fields =
+    action.kind === "create" && desired?.spec !== undefined
+      ? diffFields({}, desired.spec, "spec")
+      : changes;
+  const lines = fields.map((change) => `    ${fieldLine(change)}`);
   const others = otherReasons(reasons, changes).map((reason) => palette.dim(printable(reason)));
   return [heading, ...others.map((reason) => `    ${reason}`), ...lines].join("\n");
 }

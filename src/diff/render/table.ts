@@ -24,17 +24,19 @@ export function renderTable(plan: ShownPlan, options: RenderOptions): string {
 }
 
 function layOut(actions: readonly ShownAction[], { palette, width }: RenderOptions): string {
+  const widths = width === undefined ? undefined : columnWidths(actions, width);
+  const [, name = Infinity, why = Infinity] = widths ?? [];
   const table = new Table({
     chars: BORDERLESS,
     style: { head: [], border: [], "padding-left": 0, "padding-right": GAP },
-    ...(width === undefined ? {} : { colWidths: columnWidths(actions, width), wordWrap: true }),
+    ...(widths && { colWidths: widths, wordWrap: true }),
   });
   table.push(["ACTION", "RESOURCE", "WHY"].map((title) => palette.bold(title)));
   for (const action of actions) {
     table.push([
       inColour(action.kind, `${SIGNS[action.kind]} ${action.kind}`, palette),
-      nameOf(action),
-      action.reasons.map(printable).join("; "),
+      breakWords(nameOf(action), name - GAP),
+      breakWords(action.reasons.map(printable).join("; "), why - GAP),
     ]);
   }
   return table
@@ -49,6 +51,18 @@ function columnWidths(actions: readonly ShownAction[], width: number): number[] 
   const longest = Math.max(...actions.map((action) => nameOf(action).length)) + GAP;
   const name = Math.max(NARROWEST, Math.min(longest, Math.floor(width / 2)));
   return [ACTION_COLUMN, name, Math.max(NARROWEST, width - ACTION_COLUMN - name)];
+}
+
+// The table wraps between words and cuts off the end of a longer one, which may be a path.
+function breakWords(text: string, width: number): string {
+  return text
+    .split(" ")
+    .map((word) => (word.length <= width ? word : (word.match(piecesOf(width)) ?? []).join(" ")))
+    .join(" ");
+}
+
+function piecesOf(width: number): RegExp {
+  return new RegExp(`.{1,${width}}`, "gu");
 }
 
 const BORDERLESS = {

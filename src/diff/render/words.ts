@@ -58,7 +58,7 @@ export function listed(plan: ShownPlan, all: boolean | undefined): ShownAction[]
 }
 
 /** `2 to create, 1 to update, 1 to prune (held), 5 unchanged`. */
-export function countsLine({ counts, prune }: ShownPlan): string {
+export function countsLine({ counts, prune, problems }: ShownPlan): string {
   const held = prune.state === "clear" ? "" : ` (${prune.state})`;
   const parts: [number, string][] = [
     [counts.create, "to create"],
@@ -68,6 +68,7 @@ export function countsLine({ counts, prune }: ShownPlan): string {
     [counts.conflict, counts.conflict === 1 ? "conflict" : "conflicts"],
     [counts.invalid, "invalid"],
     [counts.unchanged, "unchanged"],
+    [problems.length, problems.length === 1 ? "problem" : "problems"],
   ];
   const shown = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
   return shown.length === 0 ? "no resources" : shown.join(", ");
