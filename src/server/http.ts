@@ -17,6 +17,11 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const CONNECTIONS = 512;
 
+const ROUTE_LIST = [
+  ...Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`),
+  ...Object.values(STREAMS).map((path) => `GET ${path} (stream)`),
+].join(", ");
+
 export type HttpOptions = {
   dispatch: Dispatch;
   /** Path of the Unix socket. */
@@ -47,7 +52,6 @@ function createApp(dispatch: Dispatch): FastifyInstance {
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
-    maxParamLength: LIMITS.key,
   });
   app.server.maxConnections = CONNECTIONS;
   app.server.headersTimeout = REQUEST_TIMEOUT_MS;
@@ -67,7 +71,7 @@ function createApp(dispatch: Dispatch): FastifyInstance {
     sendError(
       reply,
       new PiWorkflowsError("NOT_FOUND", `${request.method} ${request.url} is no route`, {
-        hint: "The routes are listed in docs/http.md.",
+        hint: `The routes: ${ROUTE_LIST}.`,
       }),
     ),
   );

@@ -15,6 +15,8 @@ export function acquireLock(home: Home): () => void {
   try {
     chmodSync(home.lock, 0o600);
     file.pragma("locking_mode = EXCLUSIVE");
+    // Nothing is ever written; a journal in a file would only be left behind by a kill.
+    file.pragma("journal_mode = MEMORY");
     file.exec("BEGIN EXCLUSIVE");
   } catch (cause) {
     file.close();
