@@ -1,25 +1,45 @@
 import { stripVTControlCharacters } from "node:util";
 
-/**
- * Rows under a heading, columns aligned by two spaces, no white space at line ends. Cells may hold
- * colours, no line ends.
- */
-export function columns(rows: string[][]): string {
-  const widths: number[] = [];
-  for (const row of rows) {
+/** Aligns rows that come one by one: each column is as wide as the widest cell so far. */
+export class Alignment {
+  readonly #widths: number[] = [];
+
+  /** Makes room for the cells of `row`. Cells may hold colours, no line ends. */
+  fit(row: readonly string[]): void {
     for (const [index, cell] of row.entries()) {
-      widths[index] = Math.max(widths[index] ?? 0, widthOf(cell));
+      this.#widths[index] = Math.max(this.#widths[index] ?? 0, widthOf(cell));
     }
   }
-  return rows.map((row) => alignRow(row, widths)).join("\n");
+
+  /** The row on one line, columns two spaces apart, no white space at its end. */
+  line(row: readonly string[]): string {
+    this.fit(row);
+    const cells = row.map(
+      (cell, index) => cell + " ".repeat((this.#widths[index] ?? 0) - widthOf(cell)),
+    );
+    return cells.join("  ").trimEnd();
+  }
 }
 
-function alignRow(row: string[], widths: number[]): string {
-  const cells = row.map((cell, index) => cell + " ".repeat((widths[index] ?? 0) - widthOf(cell)));
-  return cells.join("  ").trimEnd();
+/** Rows under each other, columns aligned. */
+export function columns(rows: readonly string[][]): string {
+  const alignment = new Alignment();
+  for (const row of rows) alignment.fit(row);
+  return rows.map((row) => alignment.line(row)).join("\n");
 }
 
-/** Columns a text takes: code points, wide ones of East Asian scripts and emoji twice. */
+/** A table with its heading; columns in which no row says anything are left out. */
+export function table(
+  heading: string[],
+  rows: string[][],
+  paint: (title: string) => string,
+): string {
+  const used = heading.map((_title, index) => rows.some((row) => row[index] !== ""));
+  const keep = (row: string[]): string[] => row.filter((_cell, index) => used[index]);
+  return columns([keep(heading).map(paint), ...rows.map(keep)]);
+}
+
+/** Columns a text takes: one for each character, two for those of East Asian scripts and emoji. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of stripVTControlCharacters(text)) width += WIDE.test(character) ? 2 : 1;

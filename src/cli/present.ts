@@ -76,10 +76,10 @@ const inQueue: Look = ({ details, now }) => {
       failures > 0
         ? `, after ${failures} failed ${failures === 1 ? "pass" : "passes"} in a row`
         : "";
-    const sentence = `The next pass begins in ${span(queue.readyAt - now)}${after} (${because}).`;
+    const sentence = `The next pass begins in ${span(queue.readyAt - now)}${after}, because of ${because}.`;
     return { state: failures > 0 ? "backoff" : "waiting", sentences: [...deleting, sentence] };
   }
-  const sentence = `It is ready for a pass, and waits for a free runner (${because}).`;
+  const sentence = `It is ready for a pass, and waits for a free runner, because of ${because}.`;
   return { state: "ready", sentences: [...deleting, sentence] };
 };
 

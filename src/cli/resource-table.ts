@@ -1,6 +1,6 @@
 import type { ResourceSummary } from "../model/resource.ts";
 import { printable } from "../model/text.ts";
-import { columns } from "./columns.ts";
+import { table } from "./columns.ts";
 import { describeOrigin, describeOwner } from "./origin.ts";
 import type { Colors } from "./output.ts";
 import { paintReady, readinessOf } from "./readiness.ts";
@@ -14,16 +14,17 @@ const WIDE_HEADING = ["OBSERVED", "VERSION", "OWNER", "FROM", "MESSAGE"];
 
 /** The table that `get` prints. */
 export function resourceTable(items: readonly ResourceSummary[], style: TableStyle): string {
-  const heading = [
-    ...(style.projects ? ["PROJECT"] : []),
-    ...HEADING,
-    ...(style.wide ? WIDE_HEADING : []),
-  ];
   const rows = items.map((item) => resourceRow(item, style));
-  return columns([heading.map((title) => style.colors.bold(title)), ...rows]);
+  return table(resourceHeading(style), rows, style.colors.bold);
 }
 
-function resourceRow(item: ResourceSummary, style: TableStyle): string[] {
+/** The titles of its columns. */
+export function resourceHeading(style: TableStyle): string[] {
+  return [...(style.projects ? ["PROJECT"] : []), ...HEADING, ...(style.wide ? WIDE_HEADING : [])];
+}
+
+/** The cells of one of its rows. */
+export function resourceRow(item: ResourceSummary, style: TableStyle): string[] {
   const { metadata } = item;
   const { ready, reason, message } = readinessOf(item);
   const cells = [

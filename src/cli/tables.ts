@@ -3,17 +3,13 @@ import type { StoredEffect } from "../model/effect.ts";
 import type { ResourceEvent } from "../model/event.ts";
 import type { PassRecord } from "../model/pass.ts";
 import { printable } from "../model/text.ts";
-import { columns } from "./columns.ts";
+import { table } from "./columns.ts";
 import type { Colors } from "./output.ts";
 import { paintReady, wordOf } from "./readiness.ts";
 import { instant, relative, span } from "./time.ts";
 
 /** How a table is painted, and from when its ages count. */
 export type Paint = { colors: Colors; now: number };
-
-function table(heading: string[], rows: string[][], { colors }: Paint): string {
-  return columns([heading.map((title) => colors.bold(title)), ...rows]);
-}
 
 export function conditionTable(conditions: readonly Condition[], paint: Paint): string {
   const rows = conditions.map((condition) => [
@@ -24,12 +20,20 @@ export function conditionTable(conditions: readonly Condition[], paint: Paint): 
     String(condition.observedGeneration),
     printable(condition.message ?? ""),
   ]);
-  return table(["TYPE", "STATUS", "REASON", "SINCE", "GENERATION", "MESSAGE"], rows, paint);
+  return table(
+    ["TYPE", "STATUS", "REASON", "SINCE", "GENERATION", "MESSAGE"],
+    rows,
+    paint.colors.bold,
+  );
 }
 
 export function effectTable(effects: readonly StoredEffect[], paint: Paint): string {
   const rows = effects.map((effect) => effectRow(effect, paint));
-  return table(["EFFECT", "KIND", "STATE", "CALLS", "REF", "STARTED", "REASON"], rows, paint);
+  return table(
+    ["EFFECT", "KIND", "STATE", "CALLS", "REF", "STARTED", "REASON"],
+    rows,
+    paint.colors.bold,
+  );
 }
 
 /** The cells of one effect, also for lists of several resources. */
@@ -61,13 +65,16 @@ export function passTable(passes: readonly PassRecord[], paint: Paint): string {
     span(pass.durationMs),
     printable(pass.detail ?? ""),
   ]);
-  return table(["PASS", "GENERATION", "CAUSE", "OUTCOME", "TOOK", "DETAIL"], rows, paint);
+  return table(
+    ["PASS", "GENERATION", "CAUSE", "OUTCOME", "TOOK", "DETAIL"],
+    rows,
+    paint.colors.bold,
+  );
 }
 
 /** A pass's outcome as people read it. */
 export function outcomeOf(pass: PassRecord, colors: Colors): string {
-  const next =
-    pass.requeueAfterMs === undefined ? "" : ` (again after ${span(pass.requeueAfterMs)})`;
+  const next = pass.requeueAfterMs ? ` (again after ${span(pass.requeueAfterMs)})` : "";
   const bad = pass.outcome === "failed" || pass.outcome === "crashed";
   return `${bad ? colors.red(pass.outcome) : pass.outcome}${next}`;
 }

@@ -16,20 +16,20 @@ export type Link = {
   text: string;
 };
 
-/** What a wake-up means, for people. */
+/** What a wake-up came from, for people: "because of …". */
 export const CAUSES: Readonly<Record<WakeCause, string>> = {
-  spec: "its spec changed",
-  delete: "its deletion was requested",
-  request: "a person asked for a pass",
-  schedule: "its manager's schedule was due",
-  requeue: "the pass before asked for another",
-  retry: "the pass before failed",
-  effect: "an effect was settled",
-  child: "a child workflow changed",
-  status: "its status was written by another",
-  recovery: "the server was interrupted",
-  repair: "the queue was rebuilt",
-  source: "a source saw a change",
+  spec: "a changed spec",
+  delete: "a requested deletion",
+  request: "a person's request",
+  schedule: "its manager's schedule",
+  requeue: "a wish of the pass before",
+  retry: "a failure before",
+  effect: "a settled effect",
+  child: "a change of its child workflow",
+  status: "a status that another wrote",
+  recovery: "an interruption of the server",
+  repair: "a rebuilt queue",
+  source: "a change that a source saw",
 };
 
 /**
@@ -96,7 +96,7 @@ function passLinks(pass: PassRecord): Link[] {
     {
       at: pass.startedAt,
       kind: "queue",
-      text: `taken from the queue, because ${CAUSES[pass.cause]}`,
+      text: `taken from the queue, because of ${CAUSES[pass.cause]}`,
     },
     {
       at: pass.startedAt,

@@ -1,14 +1,16 @@
 import type { ResourceSummary } from "../model/resource.ts";
+import type { WatchItem } from "../server/protocol.ts";
 import type { ListQuery } from "../store/store.ts";
+import { Alignment } from "./columns.ts";
 import { listAll } from "./find.ts";
 import type { Cli } from "./invocation.ts";
+import { resourceHeading, resourceRow, type TableStyle } from "./resource-table.ts";
 import { sleep } from "./sleep.ts";
-import { resourceTable } from "./resource-table.ts";
 
 /** Where no server runs, the database is looked at this often: nothing but a new server changes it. */
 const IDLE_LOOK_MS = 1_000;
 
-type Change = { kind: "present" | "removed"; resource: ResourceSummary };
+type Change = Exclude<WatchItem, { kind: "listed" }>;
 
 /** Prints resources that match, then each change, until Ctrl-C. */
 export async function watchResources(
@@ -17,27 +19,32 @@ export async function watchResources(
   key: string | undefined,
 ): Promise<void> {
   const print = printerOf(cli, query.project === undefined);
-  for await (const change of changes(cli, query)) {
-    if (key === undefined || change.resource.metadata.key === key) print(change);
+  let listing: Change[] | undefined = [];
+  for await (const item of changes(cli, query)) {
+    if (item.kind === "listed") {
+      print(listing ?? []);
+      listing = undefined;
+    } else if (key === undefined || item.resource.metadata.key === key) {
+      if (listing) listing.push(item);
+      else print([item]);
+    }
   }
 }
 
-async function* changes(cli: Cli, query: ListQuery): AsyncGenerator<Change> {
+async function* changes(cli: Cli, query: ListQuery): AsyncGenerator<WatchItem> {
   const client = await cli.client({ start: false });
-  if (client === undefined) {
-    cli.output.note("No server is running; showing what is stored.");
-    yield* storedChanges(cli, query);
+  if (client !== undefined) {
+    yield* client.watch(query, cli.signal);
     return;
   }
-  for await (const change of client.watch(query, cli.signal)) {
-    if (change.kind !== "listed") yield change;
-  }
+  cli.output.note("No server is running; showing what is stored.");
+  yield* storedChanges(cli, query);
 }
 
-async function* storedChanges(cli: Cli, query: ListQuery): AsyncGenerator<Change> {
+async function* storedChanges(cli: Cli, query: ListQuery): AsyncGenerator<WatchItem> {
+  const reader = await cli.reader();
   let seen = new Map<string, ResourceSummary>();
-  while (!cli.signal.aborted) {
-    const reader = await cli.reader();
+  for (let isFirst = true; !cli.signal.aborted; isFirst = false) {
     const items = await listAll(reader, query);
     const now = new Map(items.map((item) => [item.metadata.uid, item]));
     for (const [uid, resource] of now) {
@@ -47,27 +54,40 @@ async function* storedChanges(cli: Cli, query: ListQuery): AsyncGenerator<Change
       }
     }
     for (const [uid, resource] of seen) if (!now.has(uid)) yield { kind: "removed", resource };
+    if (isFirst) yield { kind: "listed" };
     seen = now;
     await sleep(IDLE_LOOK_MS, cli.signal);
   }
 }
 
-function printerOf(cli: Cli, projects: boolean): (change: Change) => void {
+function printerOf(cli: Cli, projects: boolean): (changes: readonly Change[]) => void {
   const { output } = cli;
-  let heading = true;
-  return ({ kind, resource }) => {
-    if (output.format === "json") return output.record({ kind, resource });
-    const { resourceManager, key } = resource.metadata;
-    if (output.format === "name") return output.line(`${resourceManager}/${key}`);
-    const table = resourceTable([resource], {
-      wide: output.format === "wide",
-      projects,
-      colors: output.colors,
-      now: Date.now(),
-    });
-    const [titles = "", row = ""] = table.split("\n");
-    if (heading) output.line(titles);
-    heading = false;
-    output.line(kind === "removed" ? `${row}  ${output.colors.red("(removed)")}` : row);
+  if (output.format === "json") return (items) => items.forEach((item) => output.record(item));
+  if (output.format === "name") {
+    return (items) => {
+      for (const { metadata } of items.map(({ resource }) => resource)) {
+        output.line(`${metadata.resourceManager}/${metadata.key}`);
+      }
+    };
+  }
+  const style = (): TableStyle => ({
+    wide: output.format === "wide",
+    projects,
+    colors: output.colors,
+    now: Date.now(),
+  });
+  const alignment = new Alignment();
+  let hasHeading = false;
+  return (items) => {
+    const rows = items.map((item) => rowOf(item, style()));
+    for (const row of rows) alignment.fit(row);
+    if (!hasHeading) output.line(alignment.line(resourceHeading(style()).map(output.colors.bold)));
+    hasHeading = true;
+    for (const row of rows) output.line(alignment.line(row));
   };
+}
+
+function rowOf({ kind, resource }: Change, style: TableStyle): string[] {
+  const row = resourceRow(resource, style);
+  return kind === "removed" ? [...row, style.colors.red("removed")] : row;
 }

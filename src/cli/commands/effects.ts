@@ -1,5 +1,5 @@
 import { printable } from "../../model/text.ts";
-import { columns } from "../columns.ts";
+import { table } from "../columns.ts";
 import { findResource } from "../find.ts";
 import { effectRow } from "../tables.ts";
 import type { Action } from "../verb.ts";
@@ -34,6 +34,6 @@ export const run: Action<Options> = async (cli, options, manager, key) => {
       printable(`${effect.resourceManager}/${effect.resourceKey}`),
       ...effectRow(effect, paint),
     ]);
-    return columns([HEADING.map((title) => output.colors.bold(title)), ...rows]);
+    return table(HEADING, rows, output.colors.bold);
   });
 };

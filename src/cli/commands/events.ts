@@ -2,7 +2,6 @@ import { PiWorkflowsError } from "../../model/errors.ts";
 import type { ResourceEvent } from "../../model/event.ts";
 import type { EventQuery, StoreReader } from "../../store/store.ts";
 import { columns } from "../columns.ts";
-import { findResource } from "../find.ts";
 import type { Cli } from "../invocation.ts";
 import { sleep } from "../sleep.ts";
 import { eventRow } from "../tables.ts";
@@ -20,7 +19,8 @@ export const run: Action<Options> = async (cli, options, manager, key) => {
   const only = targetOf(options, manager, key);
   const query = await queryOf(cli, reader, { ...only, all: options.allProjects === true });
   const matches = (event: ResourceEvent) =>
-    only.manager === undefined || event.resourceManager === only.manager;
+    (only.manager === undefined || event.resourceManager === only.manager) &&
+    (only.key === undefined || event.key === only.key);
   const limit = options.limit ?? DEFAULT_LIMIT;
   const latest = await latestEvents(reader, { ...query, limit }, matches);
   const resource = only.key === undefined;
@@ -60,8 +60,9 @@ async function queryOf(
 ): Promise<EventQuery> {
   if (target.manager !== undefined && target.key !== undefined) {
     const ref = { project: cli.project, resourceManager: target.manager, key: target.key };
-    const stored = await findResource(reader, ref);
-    return { uid: stored.resource.metadata.uid };
+    const stored = await reader.get(ref);
+    // Events outlive their resource, so one that is gone is looked for by name.
+    return stored ? { uid: stored.resource.metadata.uid } : { project: cli.project };
   }
   return target.all ? {} : { project: cli.project };
 }

@@ -2,7 +2,7 @@ import type { ResourceSummary } from "../../model/resource.ts";
 import { printable } from "../../model/text.ts";
 import { listAll } from "../find.ts";
 import type { Colors } from "../output.ts";
-import { columns } from "../columns.ts";
+import { table } from "../columns.ts";
 import { paintReady, readinessOf, type Readiness } from "../readiness.ts";
 import type { Action } from "../verb.ts";
 
@@ -26,7 +26,7 @@ export const run: Action<{ allProjects?: boolean }> = async (cli, options) => {
   const listings = [...managers.values()];
   if (listings.length === 0) cli.output.note("No resource manager is in use yet.");
   cli.output.result({ resourceManagers: listings }, () =>
-    table(listings, cli.output.colors, options.allProjects === true),
+    listing(listings, cli.output.colors, options.allProjects === true),
   );
 };
 
@@ -38,7 +38,7 @@ function listingOf(managers: Map<string, ManagerListing>, item: ResourceSummary)
   return known;
 }
 
-function table(listings: ManagerListing[], colors: Colors, projects: boolean): string {
+function listing(listings: ManagerListing[], colors: Colors, projects: boolean): string {
   if (listings.length === 0) return "";
   const heading = [
     ...(projects ? ["PROJECT"] : []),
@@ -50,7 +50,9 @@ function table(listings: ManagerListing[], colors: Colors, projects: boolean): s
   ];
   const rows = listings.flatMap((listing) => {
     const lead = [...(projects ? [printable(listing.project)] : []), listing.name];
-    if (listing.resources.length === 0) return [[...lead, colors.dim("(no resources)")]];
+    if (listing.resources.length === 0) {
+      return [[...lead, colors.dim("(no resources)"), "", "", ""]];
+    }
     return listing.resources.map(({ key, ready, reason, message }) => [
       ...lead,
       printable(key),
@@ -59,5 +61,5 @@ function table(listings: ManagerListing[], colors: Colors, projects: boolean): s
       printable(message ?? ""),
     ]);
   });
-  return columns([heading.map((title) => colors.bold(title)), ...rows]);
+  return table(heading, rows, colors.bold);
 }

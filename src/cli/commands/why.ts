@@ -71,15 +71,19 @@ function describe(
   ].join("\n");
 }
 
-/** Times are from the first link on; the first is an instant. */
+/** Times count from where the spec was stored; what has held for longer stands before it. */
 function chain(timeline: Link[], colors: Colors): string {
-  const begin = timeline[0]?.at ?? 0;
-  const rows = timeline.map((link, index) => [
-    colors.dim(
-      index === 0 ? instant(link.at) : `+${span(link.at - begin)}`.padStart(instant(begin).length),
-    ),
-    colors.cyan(link.kind),
-    printable(link.text),
-  ]);
+  const begin = timeline.find(({ kind }) => kind === "spec") ?? timeline[0];
+  if (begin === undefined) return "";
+  const width = instant(begin.at).length;
+  const rows = timeline.map((link) => {
+    const distance = link.at - begin.at;
+    const offset = `${distance < 0 ? "-" : "+"}${span(Math.abs(distance))}`.padStart(width);
+    return [
+      colors.dim(link === begin ? instant(link.at) : offset),
+      colors.cyan(link.kind),
+      printable(link.text),
+    ];
+  });
   return columns(rows);
 }
