@@ -1,14 +1,14 @@
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Ids } from "../../model/ports.ts";
-import { CLASS_DELAY_MS, QUEUE_CLASSES } from "../../model/queue.ts";
+import { CLASS_DELAY_MS, QUEUE_CLASSES, type WakeCause } from "../../model/queue.ts";
 import type { Claim, ClaimRequest, Claimed } from "../store.ts";
-import { CLAIMED_COLUMNS, type ClaimedRow } from "./claimed.ts";
+import { SELECT_CLAIMED, type ClaimedRow } from "./claimed.ts";
 import { NEVER } from "./enqueue.ts";
 import { leaseLost } from "./errors.ts";
 import { laneRow, type LaneRow } from "./managers.ts";
 import { endPass } from "./pass-end.ts";
-import { managedResource } from "./resource-row.ts";
+import { managedResource, type ManagedRow } from "./resource-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The longest that a claim may still last: past it, an `expiresAt` is a mistake (T-1). */
@@ -62,37 +62,44 @@ function heads(tx: Transaction, lane: number, limit: number): Head[] {
     .slice(0, limit);
 }
 
+type HandedOut = ManagedRow & {
+  claim_cause: WakeCause;
+  attempts: number;
+  crash_attempts: number;
+  body: string;
+};
+
+const SELECT_HANDED_OUT = `SELECT r.uid, r.key, r.resource_version, r.generation, r.deletion_at,
+    r.finalizers, r.observed_generation, r.conditions, r.status, q.claim_cause, q.attempts,
+    q.crash_attempts, b.body
+  FROM queue q JOIN resource r ON r.id = q.resource_id JOIN spec_body b ON b.id = r.body_id
+  WHERE q.resource_id = ?`;
+
 function claimOne(
   tx: Transaction,
   resourceId: number,
   { ids, names, leaseMs }: { ids: Ids; names: LaneRow; leaseMs: number },
 ): Claimed {
   const expires = tx.queueTime + Math.min(leaseMs, LONGEST_LEASE_MS);
+  const token = ids.token();
+  const generation = tx.next();
+  const reconcileId = ids.next();
   tx.run(
     `UPDATE queue SET claim_token = ?, claim_generation = ?, reconcile_id = ?, claimed_at = ?,
        claim_expires_at = ?, claimed_seq = enqueue_seq, claim_cause = cause,
        ready_at = ${NEVER}, class = ${QUEUE_CLASSES.length - 1}
      WHERE resource_id = ? AND claim_token IS NULL`,
-    ids.token(),
-    tx.next(),
-    ids.next(),
+    token,
+    generation,
+    reconcileId,
     tx.queueTime,
     expires,
     resourceId,
   );
-  const row = tx.get<ClaimedRow & { body: string }>(
-    `SELECT ${CLAIMED_COLUMNS}, b.body FROM queue q JOIN resource r ON r.id = q.resource_id
-     JOIN spec_body b ON b.id = r.body_id WHERE q.resource_id = ?`,
-    resourceId,
-  ) as ClaimedRow & { body: string };
+  const row = tx.get<HandedOut>(SELECT_HANDED_OUT, resourceId) as HandedOut;
   return {
-    claim: {
-      uid: row.uid,
-      lane: row.lane,
-      token: row.claim_token,
-      generation: row.claim_generation,
-    },
-    reconcileId: row.reconcile_id,
+    claim: { uid: row.uid, lane: names.lane, token, generation },
+    reconcileId,
     project: names.project,
     manager: names.manager,
     resource: managedResource(row, names.manager, row.body),
@@ -119,8 +126,7 @@ export function renewClaim(tx: Transaction, claim: Claim, expiresAt: number): vo
 
 function endExpired(tx: Transaction): void {
   const expired = tx.all<ClaimedRow>(
-    `SELECT ${CLAIMED_COLUMNS} FROM queue q JOIN resource r ON r.id = q.resource_id
-     WHERE q.claim_token IS NOT NULL AND q.claim_expires_at <= ?`,
+    `${SELECT_CLAIMED} WHERE q.claim_token IS NOT NULL AND q.claim_expires_at <= ?`,
     tx.queueTime,
   );
   for (const row of expired) endWithoutAnswer(tx, row, "the claim expired without an answer");
@@ -129,10 +135,7 @@ function endExpired(tx: Transaction): void {
 /** Ends every claim of earlier epochs at once, without waiting for its expiry (F-7). */
 export function beginEpoch(tx: Transaction): { epoch: number; recovered: number } {
   const epoch = tx.beginEpoch();
-  const open = tx.all<ClaimedRow>(
-    `SELECT ${CLAIMED_COLUMNS} FROM queue q JOIN resource r ON r.id = q.resource_id
-     WHERE q.claim_token IS NOT NULL`,
-  );
+  const open = tx.all<ClaimedRow>(`${SELECT_CLAIMED} WHERE q.claim_token IS NOT NULL`);
   for (const row of open) endWithoutAnswer(tx, row, "the server ended during the pass");
   return { epoch, recovered: open.length };
 }

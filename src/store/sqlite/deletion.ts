@@ -2,7 +2,7 @@ import { PiWorkflowsError } from "../../model/errors.ts";
 import { describeRef, type ManagedResource, type Origin } from "../../model/resource.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Claim, DeleteReceipt, DeleteRequest } from "../store.ts";
-import { claimedResource } from "./claimed.ts";
+import { claimedResource, type ClaimedRow } from "./claimed.ts";
 import { openEffects } from "./effect-row.ts";
 import { enqueue } from "./enqueue.ts";
 import { appendEvent } from "./events.ts";
@@ -148,7 +148,7 @@ export function setFinalizer(
   return { ...metadataOf(row, manager), resourceVersion: version, finalizers: after };
 }
 
-function checkFinalizer(row: ResourceRow, present: string[], name: string): string {
+function checkFinalizer(row: ClaimedRow, present: string[], name: string): string {
   if (row.deletion_at !== null) {
     throw new PiWorkflowsError(
       "DELETING",

@@ -84,7 +84,7 @@ export function settleEffect(
     throw conflict(row, "was begun for another request");
   }
   const settled = move(tx, resource, row, outcome);
-  if (claimed === undefined && settled !== row) wakeFor(tx, resource);
+  if (claimed === undefined && settled !== row) wakeFor(tx, resourceByUid(tx, claim.uid));
   return toEffect(settled, resource.uid);
 }
 
@@ -114,14 +114,14 @@ export function resolveEffect(
   return toEffect(settled, resource.uid);
 }
 
-function wakeFor(tx: Transaction, resource: ResourceRow): void {
-  if (resource.state === "live" && resource.suspended === 0) {
+function wakeFor(tx: Transaction, resource: ResourceRow | undefined): void {
+  if (resource?.state === "live" && resource.suspended === 0) {
     enqueue(tx, resource, { cause: "effect" });
   }
 }
 
 /** Calls in flight of a pass that ended without an answer can't be told any more (E-6). */
-export function loseEffects(tx: Transaction, resource: ResourceRow): void {
+export function loseEffects(tx: Transaction, resource: Target): void {
   const rows = tx.all<EffectRow>(
     "SELECT * FROM effect WHERE resource_id = ? AND state = 'pending'",
     resource.id,
@@ -129,10 +129,12 @@ export function loseEffects(tx: Transaction, resource: ResourceRow): void {
   for (const row of rows) move(tx, resource, row, { state: "indeterminate", ...LOST });
 }
 
+type Target = Pick<ResourceRow, "id" | "uid">;
+
 /** The one door through which an effect changes its state (E-5). */
 function move(
   tx: Transaction,
-  resource: ResourceRow,
+  resource: Target,
   row: EffectRow,
   outcome: EffectOutcome,
 ): EffectRow {

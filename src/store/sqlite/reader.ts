@@ -20,6 +20,7 @@ import {
   type LaneNames,
   type ResourceRow,
 } from "./resource-row.ts";
+import { liveResource, removedResource } from "./resources.ts";
 import { readSnapshot } from "./snapshot.ts";
 
 /**
@@ -126,11 +127,9 @@ function readSpecs(connection: Connection, uids: string[]): Map<string, string> 
 /** Of the live resource, or else of the one removed last. */
 function readHistory(connection: Connection, ref: ResourceRef): GenerationRecord[] {
   const lane = findLane(connection, ref.project, ref.resourceManager);
-  const resource = connection.get<{ id: number }>(
-    "SELECT id FROM resource WHERE lane = ? AND key = ? ORDER BY state = 'live' DESC, id DESC LIMIT 1",
-    lane ?? 0,
-    ref.key,
-  );
+  if (lane === undefined) return [];
+  const resource =
+    liveResource(connection, lane, ref.key) ?? removedResource(connection, lane, ref.key);
   if (!resource) return [];
   return connection
     .all<{ generation: number; spec_hash: string; origin: string; at: number; body: string }>(

@@ -48,7 +48,23 @@ export const RESOURCE_COLUMNS = `r.id, r.uid, r.lane, r.key, r.state, r.resource
 /** A lane's names. */
 export type LaneNames = { project: string; manager: string };
 
-export function metadataOf(row: ResourceRow, manager: string): ManagedResource["metadata"] {
+/** The columns that managers see. */
+export type ManagedRow = Pick<
+  ResourceRow,
+  | "uid"
+  | "key"
+  | "resource_version"
+  | "generation"
+  | "deletion_at"
+  | "finalizers"
+  | "observed_generation"
+  | "conditions"
+  | "status"
+>;
+
+type MetadataRow = Omit<ManagedRow, "observed_generation" | "conditions" | "status">;
+
+export function metadataOf(row: MetadataRow, manager: string): ManagedResource["metadata"] {
   return {
     uid: row.uid,
     resourceManager: manager,
@@ -62,7 +78,7 @@ export function metadataOf(row: ResourceRow, manager: string): ManagedResource["
   };
 }
 
-export function managedResource(row: ResourceRow, manager: string, body: string): ManagedResource {
+export function managedResource(row: ManagedRow, manager: string, body: string): ManagedResource {
   return {
     metadata: metadataOf(row, manager),
     spec: JSON.parse(body) as unknown,

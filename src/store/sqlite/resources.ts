@@ -17,6 +17,20 @@ export function liveResource(reader: Reader, lane: number, key: string): Resourc
   );
 }
 
+/** The one removed last under a key. */
+export function removedResource(
+  reader: Reader,
+  lane: number,
+  key: string,
+): ResourceRow | undefined {
+  return reader.get<ResourceRow>(
+    `SELECT ${RESOURCE_COLUMNS} FROM resource r
+     WHERE r.state = 'removed' AND r.lane = ? AND r.key = ? ORDER BY r.removed_at DESC LIMIT 1`,
+    lane,
+    key,
+  );
+}
+
 export function resourceByRef(reader: Reader, ref: ResourceRef): ResourceRow | undefined {
   const lane = findLane(reader, ref.project, ref.resourceManager);
   return lane === undefined ? undefined : liveResource(reader, lane, ref.key);
