@@ -1,7 +1,7 @@
 // The resolver's child process: loads what one request asks for, reports, and exits.
-import { writeSync } from "node:fs";
 import { load, type LoadSink } from "../sources/load.ts";
-import { MARK_FD, type ResolverReport, type ResolverRequest } from "./resolver-protocol.ts";
+import { markWriter } from "./resolver-marks.ts";
+import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
 
 const exit = process.exit.bind(process);
 const send = process.send?.bind(process);
@@ -27,19 +27,12 @@ async function answer(request: ResolverRequest): Promise<void> {
 }
 
 const sink: LoadSink = {
-  onFile: mark,
+  onFile: markWriter(),
   desired: (items) => report({ kind: "desired", items }),
   managers: (items) => report({ kind: "managers", items }),
   problems: (items) => report({ kind: "problems", items }),
   files: (items) => report({ kind: "files", items }),
 };
-
-let marked: string | undefined = "";
-function mark(file: string | undefined): void {
-  if (file === marked) return;
-  marked = file;
-  writeSync(MARK_FD, `${JSON.stringify(file ?? "")}\n`);
-}
 
 /** Resolves when the report has left this process, so that reports do not pile up in memory. */
 function report(message: ResolverReport): Promise<void> {

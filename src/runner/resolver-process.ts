@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Readable } from "node:stream";
 import { installationUrl } from "../model/installation.ts";
-import { LIMITS } from "../model/limits.ts";
-import { MARK_FD, type ResolverReport, type ResolverRequest } from "./resolver-protocol.ts";
+import { type RawOutput, readMarks } from "./resolver-marks.ts";
+import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
 
 /** Limits of one try, as LIMITS has them; tests use smaller ones. */
 export type ResolverLimits = { resolveMs: number; evaluateMs: number; resolverHeapMiB: number };
@@ -33,14 +33,13 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   const child = start(run);
   let end: ResolverEnd | undefined;
   let file: string | undefined;
-  const output = collectOutput(child, () => file);
   const stop = (how: ResolverEnd): void => {
     end ??= how;
     killGroup(child);
   };
   const watch = watchProgress(run, () => file, stop);
-  readLines(child.stdio[MARK_FD] as Readable, (line) => {
-    file = (JSON.parse(line) as string) || undefined;
+  const output = readMarks(child.stdout as Readable, (marked) => {
+    file = marked;
     watch.progress();
   });
   const onAbort = (): void => stop({ kind: "aborted" });
@@ -57,8 +56,10 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   run.signal?.removeEventListener("abort", onAbort);
   killGroup(child);
   if (error !== undefined) return { kind: "failed", message: error.message };
-  if (end?.kind === "done" && output.text() !== "") return wroteDirectly(output);
-  return end ?? { kind: "fault", file, message: deathOf(code, signal, output.text(), run.limits) };
+  const raw = output();
+  if (end?.kind === "done" && raw !== undefined) return wroteDirectly(raw);
+  const text = raw?.text ?? "";
+  return end ?? { kind: "fault", file, message: deathOf(code, signal, text, run.limits) };
 }
 
 function start({ limits, request }: ResolverRun): ChildProcess {
@@ -70,12 +71,12 @@ function start({ limits, request }: ResolverRun): ChildProcess {
   ];
   // The kernel ends an endless loop whose parent has died and can't any more.
   const seconds = Math.ceil((4 * limits.resolveMs) / 1_000);
-  const script = `ulimit -t ${seconds}; exec "$@"`;
+  const script = `ulimit -t ${seconds}; exec "$@" 2>&1`;
   return spawn("/bin/sh", ["-c", script, "sh", ...node, program], {
     cwd: request.project,
     // A group of its own, so that what project code starts can be ended with it.
     detached: true,
-    stdio: ["ignore", "pipe", "pipe", "ipc", "pipe"],
+    stdio: ["ignore", "pipe", "ignore", "ipc"],
     serialization: "json",
     env: environment(),
   });
@@ -142,38 +143,10 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** What the child wrote past its guard, by file descriptor: the beginning, and who was evaluated. */
-type Output = { text: () => string; file: () => string | undefined };
-
-function collectOutput(child: ChildProcess, current: () => string | undefined): Output {
-  let text = "";
-  let file: string | undefined;
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8");
-    stream?.on("data", (chunk: string) => {
-      if (text === "") file = current();
-      text = (text + chunk).slice(0, LIMITS.childOutput);
-    });
-  }
-  return { text: () => text, file: () => file };
-}
-
-function readLines(stream: Readable, onLine: (line: string) => void): void {
-  let rest = "";
-  stream.setEncoding("utf8");
-  stream.on("data", (chunk: string) => {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() as string;
-    const latest = lines.at(-1);
-    // Only the latest mark matters.
-    if (latest !== undefined) onLine(latest);
-  });
-}
-
-function wroteDirectly({ text, file }: Output): ResolverEnd {
-  const start = JSON.stringify(text().trimEnd().slice(0, 200));
+function wroteDirectly({ text, file }: RawOutput): ResolverEnd {
+  const start = JSON.stringify(text.trimEnd().slice(0, 200));
   const message = `wrote ${start} to the output of its process; spec files only return data`;
-  return { kind: "fault", file: file(), message };
+  return { kind: "fault", file, message };
 }
 
 function deathOf(

@@ -14,9 +14,3 @@ export type ResolverReport =
   | { kind: "done" }
   /** The loader itself failed: a mistake in this product. */
   | { kind: "failed"; message: string };
-
-/**
- * The child's pipe for marks: before it runs code of a file it writes the file's name and a line
- * end, at once, so that the parent knows it even when that code never comes back.
- */
-export const MARK_FD = 4;

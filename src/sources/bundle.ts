@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import type { BuildFailure, BuildOptions, Message, Plugin } from "esbuild";
 import type { Problem } from "../model/manifest.ts";
 import { displayPath } from "./project.ts";
+import { conflictMarker } from "./text.ts";
 
 /** What every bundle of project code has in common. */
 export function bundleOptions(project: string, plugins: Plugin[]): BuildOptions {
@@ -24,14 +27,29 @@ export function bundleOptions(project: string, plugins: Plugin[]): BuildOptions 
 /** The problems of a failed build, each at its place. @throws whatever is not a build failure. */
 export function buildProblems(project: string, thrown: unknown, entry: string): Problem[] {
   if (!isBuildFailure(thrown)) throw thrown;
-  return thrown.errors.map((error) => buildProblem(project, error, entry));
+  const problems = thrown.errors.map((error) => buildProblem(project, error, entry));
+  const conflicts = new Map<string, Problem>();
+  for (const { file } of problems) {
+    const conflict = conflictIn(project, file);
+    if (conflict !== undefined) conflicts.set(file, conflict);
+  }
+  return [...conflicts.values(), ...problems.filter(({ file }) => !conflicts.has(file))];
+}
+
+function conflictIn(project: string, file: string): Problem | undefined {
+  try {
+    return conflictMarker(file, readFileSync(path.resolve(project, file), "utf8"));
+  } catch {
+    // A file that can't be read has been reported as that.
+    return undefined;
+  }
 }
 
 function buildProblem(project: string, { text, location }: Message, entry: string): Problem {
   if (location === null) {
     return { file: displayPath(project, entry), line: 1, column: 1, path: "", message: text };
   }
-  const file = displayPath(project, absolute(project, location.file));
+  const file = displayPath(project, path.resolve(project, location.file));
   // The bundler counts columns in bytes from zero.
   const before = Buffer.from(location.lineText).subarray(0, location.column).toString("utf8");
   const message = text.startsWith("Could not resolve") ? unresolved(text) : text;
@@ -40,10 +58,6 @@ function buildProblem(project: string, { text, location }: Message, entry: strin
 
 function unresolved(text: string): string {
   return `${text.replace(/^Could not resolve/, "can't find")}; check the path of the import`;
-}
-
-function absolute(project: string, file: string): string {
-  return file.startsWith("/") ? file : `${project}/${file}`;
 }
 
 function isBuildFailure(thrown: unknown): thrown is BuildFailure {

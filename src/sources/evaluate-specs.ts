@@ -29,23 +29,20 @@ export async function evaluateSpecs(
 ): Promise<SpecDocument> {
   const manifests: RawManifest[] = [];
   const problems: Problem[] = [];
+  const all = new Set(thunks.map(({ file }) => displayPath(options.project, file)));
   let shown = "";
   for (const { file, evaluate } of thunks) {
     options.onFile(file);
     shown = displayPath(options.project, file);
     const found = await evaluateFile(shown, evaluate, options);
-    const wrong = [...found.problems, ...misdeedProblems(shown, options)];
-    if (wrong.length === 0) manifests.push(...found.manifests);
-    problems.push(...wrong);
+    manifests.push(...found.manifests);
+    problems.push(...found.problems, ...misdeedProblems(shown, all, options));
   }
   // Unhandled rejections are reported a turn after they happen.
   await setImmediate();
-  const late = misdeedProblems(shown, options);
-  const spoilt = new Set(late.map((problem) => problem.specFile ?? problem.file));
-  return {
-    manifests: manifests.filter(({ place }) => !spoilt.has(place.file)),
-    problems: [...problems, ...late],
-  };
+  problems.push(...misdeedProblems(shown, all, options));
+  const spoilt = new Set(problems.map((problem) => problem.specFile ?? problem.file));
+  return { manifests: manifests.filter(({ place }) => !spoilt.has(place.file)), problems };
 }
 
 async function evaluateFile(
@@ -95,8 +92,21 @@ function refuse(shown: string, message: string): SpecDocument {
   return { manifests: [], problems: [problemOf(shown, message)] };
 }
 
-function misdeedProblems(shown: string, { guard, places }: EvaluateOptions): Problem[] {
-  return guard.take().map(({ message, stack }: Misdeed) => placed(shown, message, stack, places));
+/** A misdeed belongs to the spec file that its stack leads to, else to the one just evaluated. */
+function misdeedProblems(
+  shown: string,
+  all: ReadonlySet<string>,
+  { guard, places }: EvaluateOptions,
+): Problem[] {
+  return guard.take().map(({ message, stack }: Misdeed) => {
+    const culprit = places.ofStack(stack)?.file;
+    return placed(
+      culprit !== undefined && all.has(culprit) ? culprit : shown,
+      message,
+      stack,
+      places,
+    );
+  });
 }
 
 /** The problem of an error thrown while the file `shown` was evaluated, placed where it was thrown. */

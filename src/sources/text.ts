@@ -24,7 +24,7 @@ export function decodeText(file: string, bytes: Uint8Array): { text: string } | 
 
 /** A problem with the markers that git leaves in a conflicted file, where `text` has one. */
 export function conflictMarker(file: string, text: string): Problem | undefined {
-  const match = /^(?:<{7}|>{7}|\|{7}|={7})(?: .*)?\r?$/m.exec(text);
+  const match = /^(?:<{7}|>{7})(?: .*)?\r?$/m.exec(text);
   if (match === null) return undefined;
   return {
     ...placeOfOffset(file, text, match.index),

@@ -53,19 +53,29 @@ function complete(
   value: unknown,
   { manager }: LoadedDefinition,
 ): Desired | { problems: Problem[] } {
-  const spec = canonical(value, "spec", LIMITS.spec);
-  if ("refused" in spec) return refuse(raw, ["spec"], spec.refused);
+  const spec = canonical(value, LIMITS.spec);
+  if ("refused" in spec) return refuse(raw, ["spec"], spec.refused, spec.path);
   let status: unknown;
   try {
     status = manager.initialStatus(value);
   } catch (thrown) {
     return refuse(raw, ["spec"], `the manager's initialStatus refused it: ${textOf(thrown)}`);
   }
-  const initial =
-    status instanceof Promise
-      ? { refused: "the manager's initialStatus must return its value, not a promise" }
-      : canonical(status, "the status that initialStatus returned", LIMITS.status);
-  if ("refused" in initial) return refuse(raw, ["spec"], initial.refused);
+  if (status instanceof Promise) {
+    // What it may reject with is of no interest any more.
+    status.catch(() => undefined);
+    return refuse(
+      raw,
+      ["spec"],
+      "the manager's initialStatus returned a promise; it must not be async",
+    );
+  }
+  const initial = canonical(status, LIMITS.status);
+  if ("refused" in initial) {
+    const path = initial.path === "" ? "" : `: ${initial.path}`;
+    const message = `the status from the manager's initialStatus${path} ${initial.refused}`;
+    return refuse(raw, ["spec"], message);
+  }
   return {
     resourceManager: manifest.resourceManager,
     key: manifest.key,
@@ -80,26 +90,36 @@ function complete(
   };
 }
 
-function canonical(
-  value: unknown,
-  what: string,
-  limit: number,
-): { text: string } | { refused: string } {
+type Canonical =
+  | { text: string }
+  /** `path` says where within the value. */
+  | { refused: string; path: string };
+
+function canonical(value: unknown, limit: number): Canonical {
   try {
     const text = canonicalJson(value ?? null);
     // A character takes at most three bytes, so short texts need no count.
     const bytes = text.length * 3 <= limit ? 0 : byteLength(text);
     if (bytes <= limit) return { text };
-    return { refused: `${what} has ${bytes} bytes; at most ${limit} are allowed` };
+    return { refused: `has ${bytes} bytes; at most ${limit} are allowed`, path: "" };
   } catch (thrown) {
-    if (thrown instanceof RangeError) return { refused: `${what} is nested too deeply` };
-    if (!(thrown instanceof PiWorkflowsError)) return { refused: `${what}: ${textOf(thrown)}` };
-    return { refused: thrown.message };
+    if (thrown instanceof RangeError) return { refused: "is nested too deeply", path: "" };
+    if (!(thrown instanceof PiWorkflowsError)) return { refused: textOf(thrown), path: "" };
+    const { path, found } = thrown.details as { path: string; found: string };
+    return { refused: `is ${found}, which JSON can't hold`, path };
   }
 }
 
-function refuse(raw: RawManifest, path: string[], message: string): { problems: Problem[] } {
-  return { problems: [problemOf(raw, { path, message, of: "value" })] };
+/** `within` is the rest of the field path, where the file's own places do not reach. */
+function refuse(
+  raw: RawManifest,
+  path: string[],
+  message: string,
+  within = "",
+): { problems: Problem[] } {
+  const problem = problemOf(raw, { path, message, of: "value" });
+  const dot = within === "" || within.startsWith("[") ? "" : ".";
+  return { problems: [{ ...problem, path: problem.path + dot + within }] };
 }
 
 function problemOf(raw: RawManifest, { path, message, of }: Issue): Problem {

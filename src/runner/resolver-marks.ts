@@ -1,0 +1,63 @@
+import { writeSync } from "node:fs";
+import type { Readable } from "node:stream";
+import { LIMITS } from "../model/limits.ts";
+
+// Before a child runs code of a file it writes a mark with the file's name, at once, so that the
+// parent knows it even when that code never comes back. Marks share one pipe with whatever that
+// code writes by file descriptor, so that their order tells who wrote it.
+const OUTPUT_FD = 1;
+const START = "\0";
+
+/** Writes marks, in the child. Undefined: no file's code is running. */
+export function markWriter(): (file: string | undefined) => void {
+  let marked: string | undefined;
+  return (file) => {
+    if (file === marked) return;
+    marked = file;
+    writeAll(Buffer.from(`${START}${JSON.stringify(file ?? "")}\n`));
+  };
+}
+
+function writeAll(bytes: Uint8Array): void {
+  for (let from = 0; from < bytes.length;) {
+    try {
+      from += writeSync(OUTPUT_FD, bytes, from);
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "EAGAIN") throw thrown;
+      // The pipe is full until the parent has read some of it.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
+/** What a child wrote past its guard: the beginning, and whose code was running. */
+export type RawOutput = { text: string; file: string | undefined };
+
+/** Reads marks and other output, in the parent. */
+export function readMarks(
+  stream: Readable,
+  onMark: (file: string | undefined) => void,
+): () => RawOutput | undefined {
+  let output: RawOutput | undefined;
+  let file: string | undefined;
+  let rest = "";
+  const take = (text: string): void => {
+    if (text === "") return;
+    output ??= { text: "", file };
+    output.text = (output.text + text).slice(0, LIMITS.childOutput);
+  };
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => {
+    rest += chunk;
+    for (let start = rest.indexOf(START); ; start = rest.indexOf(START)) {
+      take(start === -1 ? rest : rest.slice(0, start));
+      rest = start === -1 ? "" : rest.slice(start);
+      const end = rest.indexOf("\n");
+      if (end === -1) break;
+      file = (JSON.parse(rest.slice(START.length, end)) as string) || undefined;
+      rest = rest.slice(end + 1);
+    }
+    onMark(file);
+  });
+  return () => output;
+}
