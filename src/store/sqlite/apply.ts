@@ -32,7 +32,8 @@ export async function applyBatch(
   try {
     return await group.write("applyBatch", (tx) => commitBatch(tx, ids, batch, staged));
   } catch (error) {
-    await discardBodies(group, staged);
+    // What can't be deleted now is deleted when the next server begins its epoch.
+    await discardBodies(group, staged).catch(() => undefined);
     throw error;
   }
 }

@@ -63,14 +63,14 @@ function heads(tx: Transaction, lane: number, limit: number): Head[] {
 }
 
 type HandedOut = ManagedRow & {
-  claim_cause: WakeCause;
+  cause: WakeCause;
   attempts: number;
   crash_attempts: number;
   body: string;
 };
 
 const SELECT_HANDED_OUT = `SELECT r.uid, r.key, r.resource_version, r.generation, r.deletion_at,
-    r.finalizers, r.observed_generation, r.conditions, r.status, q.claim_cause, q.attempts,
+    r.finalizers, r.observed_generation, r.conditions, r.status, q.cause, q.attempts,
     q.crash_attempts, b.body
   FROM queue q JOIN resource r ON r.id = q.resource_id JOIN spec_body b ON b.id = r.body_id
   WHERE q.resource_id = ?`;
@@ -80,30 +80,30 @@ function claimOne(
   resourceId: number,
   { ids, names, leaseMs }: { ids: Ids; names: LaneRow; leaseMs: number },
 ): Claimed {
+  const row = tx.get<HandedOut>(SELECT_HANDED_OUT, resourceId) as HandedOut;
   const expires = tx.queueTime + Math.min(leaseMs, LONGEST_LEASE_MS);
-  const token = ids.token();
-  const generation = tx.next();
+  const claim = { uid: row.uid, lane: names.lane, token: ids.token(), generation: tx.next() };
   const reconcileId = ids.next();
   tx.run(
-    `UPDATE queue SET claim_token = ?, claim_generation = ?, reconcile_id = ?, claimed_at = ?,
-       claim_expires_at = ?, claimed_seq = enqueue_seq, claim_cause = cause,
+    `UPDATE queue SET claim_token = ?, claim_generation = ?, reconcile_id = ?, read_generation = ?,
+       claimed_at = ?, claim_expires_at = ?, claimed_seq = enqueue_seq, claim_cause = cause,
        ready_at = ${NEVER}, class = ${QUEUE_CLASSES.length - 1}
      WHERE resource_id = ? AND claim_token IS NULL`,
-    token,
-    generation,
+    claim.token,
+    claim.generation,
     reconcileId,
+    row.generation,
     tx.queueTime,
     expires,
     resourceId,
   );
-  const row = tx.get<HandedOut>(SELECT_HANDED_OUT, resourceId) as HandedOut;
   return {
-    claim: { uid: row.uid, lane: names.lane, token, generation },
+    claim,
     reconcileId,
     project: names.project,
     manager: names.manager,
     resource: managedResource(row, names.manager, row.body),
-    cause: row.claim_cause,
+    cause: row.cause,
     attempts: row.attempts,
     crashAttempts: row.crash_attempts,
     expiresAt: tx.toWall(expires),
@@ -143,7 +143,7 @@ export function beginEpoch(tx: Transaction): { epoch: number; recovered: number 
 function endWithoutAnswer(tx: Transaction, row: ClaimedRow, message: string): void {
   endPass(tx, row, {
     reconcileId: row.reconcile_id,
-    observedGeneration: row.generation,
+    observedGeneration: row.read_generation,
     outcome: { kind: "crashed", fault: "lease-lost", message },
     startedAt: tx.toWall(row.claimed_at),
     durationMs: Math.max(0, tx.queueTime - row.claimed_at),

@@ -32,6 +32,7 @@ export type ClaimedRow = Pick<
   claim_token: string;
   claim_generation: number;
   reconcile_id: string;
+  read_generation: number;
   claim_cause: WakeCause;
   claimed_at: number;
 };
@@ -40,7 +41,8 @@ export type ClaimedRow = Pick<
 export const SELECT_CLAIMED = `SELECT r.id, r.uid, r.lane, r.key, r.resource_version, r.generation,
     r.deletion_at, r.finalizers, r.suspended, r.observed_generation, r.conditions, r.status,
     q.class, q.ready_at, q.seq, q.cause, q.attempts, q.crash_attempts, q.backoff_until,
-    q.hot_passes, q.hot_since, q.claim_token, q.claim_generation, q.reconcile_id, q.claim_cause,
+    q.hot_passes, q.hot_since, q.claim_token, q.claim_generation, q.reconcile_id, q.read_generation,
+    q.claim_cause,
     q.claimed_at
   FROM resource r JOIN queue q ON q.resource_id = r.id`;
 

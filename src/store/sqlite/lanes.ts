@@ -3,24 +3,13 @@ import { QUEUE_CLASSES, type QueueEntry, type WakeCause } from "../../model/queu
 import type { Lane } from "../store.ts";
 import type { Connection, SqlValue } from "./connection.ts";
 import { laneRows, type LaneRow } from "./managers.ts";
+import type { Reading } from "./queue-time.ts";
 
 /** Ready rows are counted up to this: a scheduler needs to know whether there is work, not how much. */
 const COUNTED = 1_000;
 
-type ClockState = { queue_time: number; clock_skew: number };
-
-/** Queue time as far as can be told without the writer's monotonic clock. */
-function queueClock(connection: Connection, now: number): { queueTime: number; skew: number } {
-  const state = connection.get<ClockState>("SELECT queue_time, clock_skew FROM store_state");
-  if (!state) return { queueTime: now, skew: 0 };
-  // A wall clock that has caught up is queue time again (queue-time.ts).
-  const skew = now >= state.queue_time ? 0 : state.clock_skew;
-  return { queueTime: Math.max(now + skew, Math.min(now, state.queue_time)), skew };
-}
-
 /** Of accepted managers. */
-export function lanesOf(connection: Connection, now: number): Lane[] {
-  const { queueTime, skew } = queueClock(connection, now);
+export function lanesOf(connection: Connection, { now, queueTime }: Reading): Lane[] {
   const running = new Map(
     connection
       .all<{ lane: number; count: number }>(
@@ -38,7 +27,7 @@ export function lanesOf(connection: Connection, now: number): Lane[] {
         manager: lane.manager,
         ready: countReady(connection, lane.lane, queueTime),
         running: running.get(lane.lane) ?? 0,
-        ...(next === undefined ? {} : { nextReadyAt: next - skew }),
+        ...(next === undefined ? {} : { nextReadyAt: next - queueTime + now }),
       };
     });
 }
@@ -98,9 +87,9 @@ const SELECT_QUEUE = `SELECT r.uid, r.key, q.class, q.cause, q.claim_cause, q.re
 export function queueEntries(
   connection: Connection,
   query: { uid?: string; project?: string; limit?: number },
+  time: Reading,
 ): QueueEntry[] {
   const limit = query.limit ?? LIMITS.page;
-  const skew = connection.get<ClockState>("SELECT clock_skew FROM store_state")?.clock_skew ?? 0;
   const found = laneRows(connection, { project: query.project }).flatMap((lane) =>
     laneEntries(connection, lane, { uid: query.uid, limit }),
   );
@@ -112,7 +101,7 @@ export function queueEntries(
         left.row.seq - right.row.seq,
     )
     .slice(0, limit)
-    .map(({ row, lane }) => toEntry(row, lane, skew));
+    .map(({ row, lane }) => toEntry(row, lane, time));
 }
 
 type Found = { row: QueueRow; lane: LaneRow };
@@ -139,7 +128,7 @@ function laneEntries(
   ];
 }
 
-function toEntry(row: QueueRow, lane: LaneRow, skew: number): QueueEntry {
+function toEntry(row: QueueRow, lane: LaneRow, time: Reading): QueueEntry {
   const claimed = row.claimed === 1;
   return {
     uid: row.uid,
@@ -149,7 +138,8 @@ function toEntry(row: QueueRow, lane: LaneRow, skew: number): QueueEntry {
     class: QUEUE_CLASSES[row.class] ?? "low",
     cause: (claimed ? row.claim_cause : row.cause) ?? row.cause,
     // A running key may be claimed again at the latest when its claim expires.
-    readyAt: (claimed ? (row.claim_expires_at ?? row.ready_at) : row.ready_at) - skew,
+    readyAt:
+      (claimed ? (row.claim_expires_at ?? row.ready_at) : row.ready_at) - time.queueTime + time.now,
     attempts: row.attempts,
     crashAttempts: row.crash_attempts,
     claimed,

@@ -14,6 +14,7 @@ import { listResources } from "./listing.ts";
 import { findLane, managerRecords } from "./managers.ts";
 import { migrate, schemaVersion } from "./migrate.ts";
 import { readPasses } from "./passes.ts";
+import type { Reading } from "./queue-time.ts";
 import {
   RESOURCE_COLUMNS,
   storedResource,
@@ -32,7 +33,7 @@ export function openReader(path: string): StoreReader & { close(): void } {
   return guarded(() => {
     const connection = new Connection(openOrEmpty(path));
     return {
-      ...createReader(connection, { now: Date.now, guard: guarded }),
+      ...createReader(connection, { time: () => timeOf(connection), guard: guarded }),
       close: () => {
         connection.database.close();
       },
@@ -51,15 +52,22 @@ function openOrEmpty(path: string): Database.Database {
   return empty;
 }
 
+/** Queue time as well as it can be told without the writer's monotonic clock. */
+function timeOf(connection: Connection): Reading {
+  const state = connection.get<{ queue_time: number }>("SELECT queue_time FROM store_state");
+  const now = Date.now();
+  return { now, queueTime: Math.max(now, state?.queue_time ?? now) };
+}
+
 /** How a reader is tied to its store. */
 export type ReaderPorts = {
-  now: () => number;
+  time: () => Reading;
   /** Runs each read; turns what it throws into one of our errors. */
   guard: <Result>(work: () => Result) => Result;
 };
 
 /** The reading half of a store, on any connection. Each method is short and holds no transaction. */
-export function createReader(connection: Connection, { now, guard }: ReaderPorts): StoreReader {
+export function createReader(connection: Connection, { time, guard }: ReaderPorts): StoreReader {
   // Not async functions, yet they must reject instead of throwing.
   const read = async <Result>(work: () => Result): Promise<Result> => guard(work);
   return {
@@ -73,8 +81,8 @@ export function createReader(connection: Connection, { now, guard }: ReaderPorts
     events: (query) => read(() => readEvents(connection, query)),
     history: (ref) => read(() => readHistory(connection, ref)),
     passes: (uid, limit) => read(() => readPasses(connection, uid, limit)),
-    queue: (query) => read(() => queueEntries(connection, query)),
-    lanes: () => read(() => lanesOf(connection, now())),
+    queue: (query) => read(() => queueEntries(connection, query, time())),
+    lanes: () => read(() => lanesOf(connection, time())),
   };
 }
 

@@ -30,10 +30,10 @@ export function settle(tx: Transaction, request: SettleRequest, ids: Ids): Settl
 }
 
 function checkRequest(row: ClaimedRow, { outcome, observedGeneration }: SettleRequest): void {
-  if (!(observedGeneration >= 1 && observedGeneration <= row.generation)) {
+  if (observedGeneration !== row.read_generation) {
     throw new PiWorkflowsError(
       "BAD_REQUEST",
-      `a pass of ${row.key} can't have read generation ${observedGeneration}: it is at ${row.generation}`,
+      `the pass of ${row.key} read generation ${row.read_generation}, not ${observedGeneration}`,
     );
   }
   if (outcome.kind !== "requeueAfter") return;

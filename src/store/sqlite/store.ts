@@ -50,7 +50,7 @@ export function createStore(
   const time = new QueueTime(clock, begin(connection, clock, ids));
   const group = new GroupCommit(connection, time, probe);
   const reader = createReader(connection, {
-    now: () => clock.now(),
+    time: () => time.read(),
     guard: (work) => {
       if (connection.database.open) return guarded(work);
       throw new PiWorkflowsError("SERVER_STOPPING", "the store is closed");
@@ -99,8 +99,8 @@ function begin(connection: Connection, clock: Clock, ids: Ids): number {
   const now = clock.now();
   connection.run(
     `INSERT INTO store_state
-       (id, store_id, epoch, sequence, revision, queue_time, clock_skew, opened_at)
-     VALUES (1, ?, 0, 0, 0, ?, 0, ?) ON CONFLICT (id) DO UPDATE SET opened_at = excluded.opened_at`,
+       (id, store_id, epoch, sequence, revision, queue_time, opened_at)
+     VALUES (1, ?, 0, 0, 0, ?, ?) ON CONFLICT (id) DO UPDATE SET opened_at = excluded.opened_at`,
     ids.next(),
     now,
     now,

@@ -104,12 +104,11 @@ export class Transaction {
     if (this.#sequence === this.#begun.sequence) return;
     this.run(
       `UPDATE store_state
-       SET epoch = ?, sequence = ?, revision = ?, queue_time = ?, clock_skew = ?`,
+       SET epoch = ?, sequence = ?, revision = ?, queue_time = ?`,
       this.#epoch,
       this.#sequence,
       this.revision,
       this.queueTime,
-      this.queueTime - this.now,
     );
   }
 }

@@ -12,9 +12,8 @@ CREATE TABLE store_state (
   sequence INTEGER NOT NULL CHECK (sequence >= 0),
   -- The sequence at the latest committed change of a resource.
   revision INTEGER NOT NULL CHECK (revision BETWEEN 0 AND sequence),
+  -- Queue time at the latest commit: it does not go back, even over a restart.
   queue_time INTEGER NOT NULL,
-  -- How far queue time is ahead of the wall clock.
-  clock_skew INTEGER NOT NULL CHECK (clock_skew >= 0),
   opened_at INTEGER NOT NULL
 ) STRICT;
 
@@ -127,11 +126,13 @@ CREATE TABLE queue (
   claim_token TEXT CHECK (claim_token <> ''),
   claim_generation INTEGER,
   reconcile_id TEXT,
+  -- The resource's generation when it was handed out (G-4).
+  read_generation INTEGER,
   claim_cause TEXT,
   claimed_at INTEGER,
   claim_expires_at INTEGER,
   CHECK (claim_token IS NULL OR (claim_generation IS NOT NULL AND claimed_seq IS NOT NULL
-    AND reconcile_id IS NOT NULL AND claim_cause IS NOT NULL AND claimed_at IS NOT NULL AND claim_expires_at IS NOT NULL))
+    AND reconcile_id IS NOT NULL AND read_generation IS NOT NULL AND claim_cause IS NOT NULL AND claimed_at IS NOT NULL AND claim_expires_at IS NOT NULL))
 ) STRICT;
 -- Claimed rows are kept out, so that the ready scan never steps over them.
 CREATE INDEX queue_ready ON queue (lane, class, ready_at, seq) WHERE claim_token IS NULL;
