@@ -236,6 +236,7 @@ describe("applying to a store that changes meanwhile", () => {
 
   it.each<[string, Parameters<MemoryTarget["change"]>[1]]>([
     ["spec", { generation: 2, specHash: "other" }],
+    ["generation, back and forth", { generation: 3 }],
     ["labels", { labels: { a: "b" } }],
     ["owner", { owner: OTHER_SET }],
     ["protection", { prunable: false }],
@@ -279,6 +280,7 @@ describe("applying to a store that changes meanwhile", () => {
     };
     const plan = await makePlan(target, loaded([declared("a", 2)]), request());
     expect(plan.actions[0]?.changes).toEqual([{ path: "spec", before: 3, after: 2 }]);
+    expect(plan.actions[0]?.current?.generation).toBe(2);
   });
 });
 

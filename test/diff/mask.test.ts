@@ -110,6 +110,19 @@ describe("a masked plan", () => {
     );
   });
 
+  it("masks below a secret path too, where the plan was made without knowing of it", () => {
+    const plan = planChanges({
+      request: request(),
+      loaded: loaded([declared("a", { auth: { user: "x", token: "hunter2" } })]),
+      snapshot: { revision: 1, resources: [stored("a", { auth: { user: "x", token: "old" } })] },
+      specs: new Map([["uid-a", '{"auth":{"token":"old","user":"x"}}']]),
+    });
+    const masked = maskPlan(plan, new Map([["job", ["auth"]]]));
+    expect(masked.actions[0]?.changes).toEqual([
+      { path: "spec.auth.token", before: "*** (3)", after: "*** (4)" },
+    ]);
+  });
+
   it("shows secrets where that is asked for", () => {
     expect(shown({ t: "old" }, { t: "new" }, ["t"], { reveal: true }).actions[0]?.changes).toEqual([
       { path: "spec.t", before: "old", after: "new" },
