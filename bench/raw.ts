@@ -18,6 +18,7 @@ export type RawClaim = {
 
 const LEASE_MS = 60_000;
 const PASSES_KEPT = 20;
+const TRIM_EVERY = 16;
 
 /**
  * The reference: the statements without which this schema can't do its work, on the same tables
@@ -61,9 +62,16 @@ export class RawStore {
     const now = Date.now();
     const token = randomBytes(16).toString("hex");
     const sequence = (this.#sequence += 1);
-    const claimed = this.#get("claim", token, sequence, now, now + LEASE_MS, lane, now) as
-      | Pick<RawClaim, "id" | "claimGeneration">
-      | undefined;
+    const claimed = this.#get(
+      "claim",
+      token,
+      sequence,
+      `pass-${sequence}`,
+      now,
+      now + LEASE_MS,
+      lane,
+      now,
+    ) as Pick<RawClaim, "id" | "claimGeneration"> | undefined;
     if (!claimed) return undefined;
     const resource = this.#get("read", claimed.id) as Omit<RawClaim, "token" | "claimGeneration">;
     return { ...resource, ...claimed, token };
@@ -73,7 +81,7 @@ export class RawStore {
     const now = Date.now();
     this.#run("leave", id, token);
     this.#run("pass", id, claimGeneration, token, `pass-${claimGeneration}`, generation, now);
-    this.#run("trim", id, id, PASSES_KEPT);
+    if (claimGeneration % TRIM_EVERY === 0) this.#run("trim", id, id, PASSES_KEPT);
   }
 
   beginEffect({ id, token, generation, claimGeneration }: RawClaim): void {
@@ -86,7 +94,7 @@ export class RawStore {
     this.#run("settleEffect", Date.now(), (this.#sequence += 1), id, `pass-${claimGeneration}`);
   }
 
-  /** New resources as one batch: body, resource, history, queue. */
+  /** New resources as one batch: body, resource, history, event, queue. */
   insertBatch(lane: number, specs: { key: string; spec: string; hash: string }[]): void {
     this.group(() => {
       const now = Date.now();
@@ -106,6 +114,7 @@ export class RawStore {
           now,
         ).lastInsertRowid;
         this.#run("generation", id, 1, body, hash, now);
+        this.#run("event", sequence, id, "Created", key, now, now);
         this.#run("enqueue", id, lane, now, sequence, sequence);
       }
     });
@@ -123,6 +132,7 @@ export class RawStore {
           | undefined;
         if (!changed) throw new Error(`no resource ${key}`);
         this.#run("generation", changed.id, changed.generation, body, hash, now);
+        this.#run("event", sequence, changed.id, "SpecChanged", key, now, now);
         this.#run("enqueue", changed.id, lane, now, sequence, sequence);
       }
     });
@@ -151,7 +161,7 @@ const SQL = {
   counters: "UPDATE store_state SET sequence = ?",
   enqueueAll: `INSERT INTO queue (resource_id, lane, class, ready_at, seq, cause, enqueue_seq)
     SELECT id, lane, 0, ?, id, 'request', id FROM resource WHERE lane = ? AND state = 'live'`,
-  claim: `UPDATE queue SET claim_token = ?, claim_generation = ?, claimed_seq = enqueue_seq,
+  claim: `UPDATE queue SET claim_token = ?, claim_generation = ?, reconcile_id = ?, claimed_seq = enqueue_seq,
       claim_cause = cause, claimed_at = ?, claim_expires_at = ?, ready_at = 9007199254740991
     WHERE resource_id = (SELECT resource_id FROM queue WHERE claim_token IS NULL AND lane = ?
       AND class = 0 AND ready_at <= ? ORDER BY ready_at, seq LIMIT 1)
@@ -181,6 +191,8 @@ const SQL = {
     RETURNING id, generation`,
   generation: `INSERT INTO generation (resource_id, generation, body_id, spec_hash, origin, at)
     VALUES (?, ?, ?, ?, '{}', ?)`,
+  event: `INSERT INTO event (sequence, resource_id, type, reason, message, count, first_at, last_at)
+    VALUES (?, ?, 'Normal', ?, ?, 1, ?, ?)`,
   enqueue: `INSERT INTO queue (resource_id, lane, class, ready_at, seq, cause, enqueue_seq)
     VALUES (?, ?, 0, ?, ?, 'spec', ?)
     ON CONFLICT (resource_id) DO UPDATE SET class = min(class, excluded.class),
