@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { planJsonSchema } from "../src/diff/schema.ts";
 import { EFFECT_TRANSITIONS } from "../src/model/effect.ts";
 import { ERRORS } from "../src/model/errors.ts";
 import { LIMITS } from "../src/model/limits.ts";
@@ -13,6 +14,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     "docs/limits.md": limits(),
     "docs/states.md": states(),
     "schemas/manifest.schema.json": schema("A spec file of pi-workflows", manifestFile()),
+    "schemas/plan.schema.json": schema("A plan, as diff -o json prints it", planJsonSchema),
   };
 }
 
