@@ -1,0 +1,144 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { styleText } from "node:util";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const CLI = path.join(ROOT, "dist/cli/main.js");
+const MANAGER = "pull-request";
+
+/** A throw-away repository and state folder in which commands are run and shown. */
+export class Stage {
+  #folder = mkdtempSync(path.join(tmpdir(), "pi-workflows-demo-"));
+  #env;
+  #closers = [];
+  #began = Date.now();
+
+  constructor() {
+    this.project = path.join(this.#folder, "automation");
+    // A home of its own, so that nothing of the user's is read or written; with it goes gh's login.
+    this.#env = {
+      ...process.env,
+      HOME: path.join(this.#folder, "home"),
+      PI_WORKFLOWS_HOME: path.join(this.#folder, "state"),
+      GH_CONFIG_DIR: process.env.GH_CONFIG_DIR ?? path.join(process.env.HOME ?? "", ".config/gh"),
+      PULL_REQUEST_POLL_MS: "500",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_AUTHOR_NAME: "You",
+      GIT_AUTHOR_EMAIL: "you@example.com",
+      GIT_COMMITTER_NAME: "You",
+      GIT_COMMITTER_EMAIL: "you@example.com",
+    };
+    mkdirSync(this.#env.HOME, { recursive: true });
+    cpSync(
+      path.join(ROOT, "examples/pull-request/.pi/resource-managers"),
+      path.join(this.project, ".pi/resource-managers"),
+      { recursive: true },
+    );
+    // Stands for `npm install octokit zod` in the repository.
+    symlinkSync(path.join(ROOT, "node_modules"), path.join(this.project, "node_modules"));
+    writeFileSync(path.join(this.project, ".gitignore"), "node_modules\n");
+    this.git("init", "--quiet", "--initial-branch=main");
+    this.commit("The pull-request manager");
+  }
+
+  /** A heading of the story. */
+  say(text) {
+    console.log(`\n${styleText("bold", text)}`);
+  }
+
+  note(text) {
+    console.log(styleText("dim", `  ${text}`));
+  }
+
+  git(...args) {
+    execFileSync("git", ["-C", this.project, ...args], { env: this.#env, stdio: "inherit" });
+  }
+
+  commit(message) {
+    this.git("add", "--all");
+    this.git("commit", "--quiet", "--message", message);
+  }
+
+  /** Writes a spec file, shows it, and commits it. */
+  commitSpec(file, spec) {
+    const text = `${JSON.stringify(spec, null, 2)}\n`;
+    const target = path.join(this.project, ".pi/resources", file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, text);
+    console.log(text.trimEnd().replace(/^/gm, "  "));
+    this.commit(`Ask for ${spec.key}`);
+    this.note(`committed as .pi/resources/${file}`);
+  }
+
+  /** Runs a command of pi-workflows and shows it with what it prints. */
+  run(args, { exits = [0] } = {}) {
+    console.log(styleText("cyan", `\n$ pi-workflows ${args.map(quoted).join(" ")}`));
+    const { status } = spawnSync(process.execPath, [CLI, ...args], {
+      cwd: this.project,
+      env: this.#env,
+      stdio: "inherit",
+    });
+    if (!exits.includes(status)) throw new Error(`pi-workflows ${args[0]} ended with ${status}`);
+  }
+
+  /** What a command prints as JSON. */
+  read(args) {
+    const text = execFileSync(process.execPath, [CLI, ...args, "-o", "json"], {
+      cwd: this.project,
+      env: this.#env,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return JSON.parse(text);
+  }
+
+  /** Prints a resource's events as they happen, until `close`. */
+  follow(key) {
+    const child = spawn(process.execPath, [CLI, "events", "-f", "--for", `${MANAGER}/${key}`], {
+      cwd: this.project,
+      env: this.#env,
+      stdio: ["ignore", "inherit", "ignore"],
+    });
+    const stop = () => {
+      if (child.exitCode !== null || child.signalCode !== null) return undefined;
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      return ended;
+    };
+    this.#closers.push(stop);
+    return stop;
+  }
+
+  /** Waits until the resource's Ready condition has this reason. */
+  async until(key, reason, seconds = 60) {
+    const deadline = Date.now() + seconds * 1_000;
+    let last = "nothing yet";
+    while (Date.now() < deadline) {
+      const shown = this.read(["get", MANAGER, key]);
+      const conditions = shown.resource?.status?.conditions ?? shown.conditions ?? [];
+      const ready = conditions.find((condition) => condition.type === "Ready");
+      last = ready ? `${ready.reason}: ${ready.message ?? ""}` : last;
+      if (ready?.reason === reason) return;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+    throw new Error(`${key} did not become ${reason}; it says ${last}`);
+  }
+
+  onClose(closer) {
+    this.#closers.push(closer);
+  }
+
+  async close() {
+    for (const closer of this.#closers.splice(0).reverse()) await closer();
+    spawnSync(process.execPath, [CLI, "server", "stop"], { env: this.#env, cwd: tmpdir() });
+    rmSync(this.#folder, { recursive: true, force: true });
+    this.note(`${Math.round((Date.now() - this.#began) / 1_000)} s; nothing is left behind`);
+  }
+}
+
+function quoted(word) {
+  return /^[\w./:@#=-]+$/.test(word) ? word : `'${word}'`;
+}
