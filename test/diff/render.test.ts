@@ -1,3 +1,5 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { maskPlan } from "../../src/diff/mask-plan.ts";
 import { secretPathsOf } from "../../src/diff/mask.ts";
@@ -303,6 +305,20 @@ describe("the JSON form", () => {
     expect(plan.actions.find(({ key }) => key === "same")?.desired).not.toHaveProperty("spec");
     expect(plan.actions.find(({ key }) => key === "new")?.desired?.spec).toEqual({ size: 1 });
     expect(renderJson(mixed)).not.toContain("initialStatus");
+  });
+});
+
+describe("the JSON form and schemas/plan.schema.json", () => {
+  const schema = JSON.parse(readFileSync("schemas/plan.schema.json", "utf8")) as object;
+  const validate = new Ajv2020({ strict: true }).compile(schema);
+
+  it.each([
+    ["mixed", mixed],
+    ["held", held],
+    ["empty", shownPlan({})],
+  ])("agree: %s", (_, plan) => {
+    validate(JSON.parse(renderJson(plan)));
+    expect(validate.errors).toBeNull();
   });
 });
 
