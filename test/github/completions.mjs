@@ -66,5 +66,15 @@ async function completeBranch(branch, url, read) {
   const repository = new URL(url).pathname.replace(/\/branches\/[^/]+$/, "");
   const commit = (await read(`${repository}/commits/${branch.commit.sha}`)).body;
   const { files: _files, stats: _stats, ...rest } = commit;
-  return { ...branch, commit: rest, _links: { self: url, html: branch.commit.url } };
+  const protection = {
+    enabled: false,
+    required_status_checks: { enforcement_level: "off", contexts: [], checks: [] },
+  };
+  return {
+    protection,
+    protection_url: `${url}/protection`,
+    ...branch,
+    commit: rest,
+    _links: { self: url, html: branch.commit.url },
+  };
 }
