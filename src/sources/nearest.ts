@@ -2,7 +2,7 @@
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   // A third of the letters may be wrong: "tittle" for "title", not "merge" for "draft".
-  let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
+  let bestDistance = Math.floor(name.length / 3) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -36,7 +36,7 @@ function nearest(start: string, holds: (folder: string) => boolean): string | un
 
 /** `file` as people see it and as origins keep it: relative where it lies inside the project. */
 export function displayPath(project: string, file: string): string {
-  const relative = path.relative(project, file);
-  const inside = relative !== "" && !relative.startsWith("..") && !path.isAbsolute(relative);
-  return (inside ? relative : file).split(path.sep).join("/");
+  const inside = project.endsWith(path.sep) ? project : project + path.sep;
+  const shown = file.startsWith(inside) ? file.slice(inside.length) : file;
+  return path.sep === "/" ? shown : shown.split(path.sep).join("/");
 }

@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
 import { NOTE_DEFINITION, NOTE_FILE, tempProject } from "../sources/temp-project.ts";
@@ -153,9 +152,17 @@ describe("the resolver", () => {
   });
 
   it("leaves no temporary folder behind", async () => {
-    const before = folders();
-    await loadSpecs(project("while (true) {}\nexport default [];"), FILES, {}, { evaluateMs: 300 });
-    expect(folders().filter((name) => !before.includes(name))).toEqual([]);
+    const temporary = tempProject({ ".keep": "" });
+    const before = process.env["TMPDIR"];
+    const made = project("while (true) {}\nexport default [];");
+    process.env["TMPDIR"] = temporary.root;
+    try {
+      await loadSpecs(made, FILES, {}, { evaluateMs: 300 });
+      expect(readdirSync(temporary.root)).toEqual([".keep"]);
+    } finally {
+      if (before === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = before;
+    }
   });
 
   it("gives project code no credentials of its caller", async () => {
@@ -203,10 +210,6 @@ export default defineResourceManager({ name: "any", initialStatus: () => ({}), r
     ]);
   });
 });
-
-function folders(): string[] {
-  return readdirSync(tmpdir()).filter((name) => /^pi-workflows-(?!test-)/.test(name));
-}
 
 function isRunning(pid: number): boolean {
   const state = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], {
