@@ -4,7 +4,7 @@ import type { Plan, PlanAction } from "../model/plan.ts";
 import type { Origin } from "../model/resource.ts";
 
 /** What the caller knows of where the files came from. */
-export type ApplyOrigin = Pick<Origin, "commit" | "dirty" | "command">;
+type ApplyOrigin = Pick<Origin, "commit" | "dirty" | "command">;
 
 /** The same for every file, or by file: one may be edited where another is as committed. */
 export type OriginOf = ApplyOrigin | ((file: string | undefined) => ApplyOrigin);

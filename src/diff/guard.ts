@@ -70,7 +70,7 @@ function blockers({ request, owned, declared, problems }: PruneState): string[] 
  * Confirms exactly one set. Over uid and generation, not resource version: a status written between
  * being shown and being confirmed must not undo the confirmation of a running system.
  */
-export function pruneHash(pruned: readonly SnapshotEntry[]): string {
+function pruneHash(pruned: readonly SnapshotEntry[]): string {
   return fingerprint(pruned.map(({ uid, generation }) => `${uid}@${generation}`).sort());
 }
 

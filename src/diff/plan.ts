@@ -151,7 +151,7 @@ function absentAction(kind: PlanActionKind, entry: SnapshotEntry, reasons: strin
 }
 
 /** How many actions there are of each kind. */
-export function countKinds(actions: readonly PlanAction[]): Plan["counts"] {
+function countKinds(actions: readonly PlanAction[]): Plan["counts"] {
   const counts: Plan["counts"] = {
     create: 0,
     update: 0,
