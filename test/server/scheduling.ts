@@ -1,7 +1,7 @@
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import type { ManagerRecord } from "../../src/model/batch.ts";
-import { canonicalJson, fingerprintText } from "../../src/model/canonical.ts";
+import { fingerprintText } from "../../src/model/canonical.ts";
 import type { ResolvedManager } from "../../src/model/manifest.ts";
 import type { Ids, Log, LogFields } from "../../src/model/ports.ts";
 import { createChanges } from "../../src/server/changes.ts";
@@ -10,6 +10,7 @@ import { Scheduler } from "../../src/server/scheduler.ts";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
 import { FakeRunner } from "./fake-runner.ts";
+import { creation } from "./hosting.ts";
 import { tempFolder } from "./temp.ts";
 import { turns, VirtualClock } from "./virtual-clock.ts";
 
@@ -105,32 +106,11 @@ export async function createIn(
   for (let from = 0; from < keys.length; from += 1_000) {
     const { items } = await store.applyBatch({
       project,
-      changes: keys.slice(from, from + 1_000).map((key) => creation(name, key)),
+      changes: keys.slice(from, from + 1_000).map((key) => creation(key, { size: 1 }, name)),
     });
     for (const { key, uid } of items) uids.set(key, uid);
   }
   return uids;
-}
-
-/** A change that creates one resource. */
-export function creation(manager: string, key: string, spec: unknown = { size: 1 }) {
-  const text = canonicalJson(spec);
-  return {
-    kind: "create" as const,
-    manager,
-    key,
-    expected: 0 as const,
-    write: {
-      spec: text,
-      specHash: fingerprintText(text),
-      initialStatus: "{}",
-      labels: {},
-      dependsOn: [],
-      prunable: true,
-      suspended: false,
-      origin: { owner: { kind: "apply" as const, name: "test" } },
-    },
-  };
 }
 
 function countingIds(): Ids {

@@ -11,7 +11,8 @@ import type { Client } from "../../src/server/protocol.ts";
 import { ensureBuilt } from "../support/dist.ts";
 import { tempFolder } from "./temp.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../dist/server/main.js");
+/** The server's entry, built. */
+export const MAIN = path.resolve(import.meta.dirname, "../../dist/server/main.js");
 
 /** Builds what a real server and its runners are made of. */
 export function buildServer(): void {
