@@ -42,7 +42,7 @@ async function measurePasses({ quick }: Options, goal: Goal): Promise<Figure> {
   const project = makeProject(goal.effects ? ONE_EFFECT : NOOP, { concurrency: RUNNERS });
   const host = await startHost(project, RUNNERS);
   await applySpecs(host, project, KEYS);
-  const raw = openRaw({ count: KEYS, bytes: SPEC_BYTES });
+  const raw = await openRaw({ count: KEYS, bytes: SPEC_BYTES });
   const rawPasses = new RawPasses(raw.store, raw.lane, RUNNERS);
   await rawPasses.start();
   let last: HostReport | undefined;

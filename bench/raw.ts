@@ -36,16 +36,6 @@ export class RawStore {
     );
   }
 
-  /** The lane of a manager in an empty database; a store that was opened before has its own. */
-  makeLane(): number {
-    const now = Date.now();
-    this.database.exec(`
-      INSERT INTO store_state VALUES (1, 'raw', 1, 1000000, 0, ${now}, 0, ${now});
-      INSERT INTO project (id, path) VALUES (1, '/raw');
-      INSERT INTO manager (lane, project_id, name) VALUES (1, 1, 'widget');`);
-    return 1;
-  }
-
   /** Runs `work` as one durable transaction. */
   group(work: () => void): void {
     this.#run("begin");
