@@ -29,7 +29,7 @@ export type ServerProcess = {
   child: ChildProcess;
   client: Client;
   /** Sends a signal and resolves with how the process ended. */
-  end(signal: NodeJS.Signals): Promise<{ code: number | null; signal: string | null }>;
+  end: (signal: NodeJS.Signals) => Promise<{ code: number | null; signal: string | null }>;
 };
 
 /** A real server process, which is gone when the test ends. */
