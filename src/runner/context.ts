@@ -62,7 +62,15 @@ export function createContext({ pass, host, signal, now }: ContextOptions): Pass
     project: pass.project,
     reconcileId: pass.reconcileId,
     event: { cause: pass.event.cause },
-    effects: { ensure: (request) => gate.pass(() => effects.ensure(request)) },
+    effects: {
+      ensure: (request) => {
+        const ensured = gate.pass(() => effects.ensure(request));
+        // What holds the pass is remembered: an author who does not await it must not bring down the
+        // process of a host program with an unhandled rejection.
+        ensured.catch(() => {});
+        return ensured;
+      },
+    },
     workflows: {
       ensure: (request) => gate.pass(async () => host.ensureWorkflow(checkChildRun(request))),
     },

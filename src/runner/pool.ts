@@ -1,8 +1,9 @@
 import { LIMITS } from "../model/limits.ts";
-import type { PassOutcome } from "../model/pass.ts";
+import type { PassOutcome, RunnerFault } from "../model/pass.ts";
 import type { Clock, Log } from "../model/ports.ts";
 import { crashed, faultOf } from "./fault.ts";
 import { holdLifeline } from "./lifeline.ts";
+import { messageOf } from "./message.ts";
 import { recordRunner } from "./orphans.ts";
 import type { PassHost, PassRequest, RunnerPort } from "./port.ts";
 import { RunnerProcess, type ProcessLimits } from "./process.ts";
@@ -37,7 +38,9 @@ type Member = {
   startedAt: number;
   cancelIdle: () => void;
 };
-type Waiter = { digest: string; take(member: Member | undefined): void };
+/** A runner to use, or the outcome of a pass that can't have one. */
+type Room = Member | PassOutcome;
+type Waiter = { digest: string; take(room: Room): void };
 
 /**
  * Runs passes in child processes, which are kept warm by bundle digest and run one pass at a time.
@@ -68,9 +71,7 @@ class RunnerPool implements RunnerPort {
 
   async run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
     const member = await this.#acquire(pass.manager.digest, signal);
-    if (member === undefined) {
-      return crashed(this.#stopped ? "shutdown" : faultOf(signal), "called off before it began");
-    }
+    if ("kind" in member) return member;
     const abort = (): void => member.process.abort(faultOf(signal), "the pass was called off");
     signal.addEventListener("abort", abort);
     if (signal.aborted) abort();
@@ -87,29 +88,31 @@ class RunnerPool implements RunnerPort {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const waiter of this.#waiters.splice(0)) waiter.take(undefined);
+    for (const waiter of this.#waiters.splice(0)) waiter.take(calledOff("shutdown"));
     const members = [...this.#members];
     for (const { process } of members) process.abort("shutdown", "the server stops");
     await Promise.all(members.map(({ process }) => process.gone));
   }
 
-  /** A runner of this digest with no pass, or nothing where the pass was called off first. */
-  async #acquire(digest: string, signal: AbortSignal): Promise<Member | undefined> {
-    if (this.#stopped || signal.aborted) return undefined;
-    const warm = this.#takeIdle(this.#idle.findLastIndex((member) => member.digest === digest));
+  async #acquire(digest: string, signal: AbortSignal): Promise<Room> {
+    if (this.#stopped) return calledOff("shutdown");
+    if (signal.aborted) return calledOff(faultOf(signal));
+    const fits = (member: Member): boolean =>
+      member.digest === digest && member.process.state === "ready";
+    const warm = this.#takeIdle(this.#idle.findLastIndex(fits));
     if (warm) return warm;
     if (this.#members.size < this.#limits.concurrency) return this.#start(digest);
     return new Promise((resolve) => {
       const waiter: Waiter = {
         digest,
-        take: (member) => {
+        take: (room) => {
           signal.removeEventListener("abort", leave);
-          resolve(member);
+          resolve(room);
         },
       };
       const leave = (): void => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        waiter.take(undefined);
+        waiter.take(calledOff(faultOf(signal)));
       };
       signal.addEventListener("abort", leave, { once: true });
       this.#waiters.push(waiter);
@@ -118,22 +121,38 @@ class RunnerPool implements RunnerPort {
     });
   }
 
-  #start(digest: string): Member {
-    const { home, token, env, clock, log, bundlePath } = this.#options;
-    const spawn = {
-      bundlePath: bundlePath(digest),
-      env,
-      token,
-      heapMiB: this.#limits.runnerHeapMiB,
-    };
-    const process = new RunnerProcess(spawn, this.#limits, clock);
+  #start(digest: string): Room {
+    const { token, env, clock, log, bundlePath } = this.#options;
+    const heapMiB = this.#limits.runnerHeapMiB;
+    let process: RunnerProcess;
+    try {
+      process = new RunnerProcess(
+        { bundlePath: bundlePath(digest), env, token, heapMiB },
+        this.#limits,
+        clock,
+      );
+    } catch (error) {
+      return crashed("never-ready", `could not be started: ${messageOf(error)}`);
+    }
     const member: Member = { process, digest, startedAt: clock.monotonic(), cancelIdle: () => {} };
     this.#members.add(member);
-    const { pid } = process;
-    const notes = pid === undefined ? [] : [recordRunner(home, pid, token), holdLifeline(pid)];
-    log.debug("runner started", { pid, digest });
-    void this.#bury(member, notes);
+    log.debug("runner started", { pid: process.pid, digest });
+    void this.#bury(member, this.#note(process.pid));
     return member;
+  }
+
+  /** Notes a runner for the day on which this server is killed; returns what takes that back. */
+  #note(pid: number | undefined): (() => void)[] {
+    if (pid === undefined) return [];
+    const { home, token, log } = this.#options;
+    const notes = [holdLifeline(pid)];
+    try {
+      notes.push(recordRunner(home, pid, token));
+    } catch (error) {
+      // A full disk must not stop passes that would make room on it; the lifeline holds.
+      log.warn("runner not recorded", { pid, error: messageOf(error) });
+    }
+    return notes;
   }
 
   async #bury(member: Member, notes: (() => void)[]): Promise<void> {
@@ -142,12 +161,10 @@ class RunnerPool implements RunnerPort {
     for (const forget of notes) forget();
     this.#members.delete(member);
     this.#takeIdle(this.#idle.indexOf(member));
-    this.#options.log.info("runner ended", {
-      pid: process.pid,
-      digest,
-      ...process.reason,
-      ...process.output,
-    });
+    const { log } = this.#options;
+    const ended = { pid: process.pid, digest, ...process.reason, ...process.output };
+    if (process.reason?.fault === "shutdown") log.info("runner ended", ended);
+    else log.warn("runner ended", ended);
     this.#serveWaiter();
   }
 
@@ -191,4 +208,8 @@ class RunnerPool implements RunnerPort {
     const waiter = this.#waiters.shift();
     waiter?.take(this.#start(waiter.digest));
   }
+}
+
+function calledOff(fault: RunnerFault): PassOutcome {
+  return crashed(fault, "called off before it began");
 }

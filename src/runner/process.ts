@@ -56,7 +56,7 @@ export class RunnerProcess {
   #passes = 0;
   #exited = false;
   readonly #child: ChildProcess;
-  readonly #channel: Duplex;
+  readonly #channel: Duplex | undefined;
   readonly #stdout: OutputCapture;
   readonly #stderr: OutputCapture;
   readonly #limits: ProcessLimits;
@@ -186,11 +186,10 @@ export class RunnerProcess {
     this.#child.stdout?.on("data", this.#stdout.push);
     this.#child.stderr?.on("data", this.#stderr.push);
     this.#child.once("exit", (code, signal) => void this.#onExit(code, signal));
-    if (this.pid === undefined) return;
-    this.#channel.on("data", reader.push);
+    this.#channel?.on("data", reader.push);
     // A broken channel of a dying child is told by its exit.
-    this.#channel.on("error", () => {});
-    this.#channel.once("close", () =>
+    this.#channel?.on("error", () => {});
+    this.#channel?.once("close", () =>
       this.#after(LAST_OUTPUT_MS, () =>
         this.#end({ fault: "bad-message", message: "it closed its channel" }),
       ),
@@ -258,14 +257,14 @@ export class RunnerProcess {
     const pass = this.#pass;
     if (pass?.number !== call.pass) return;
     pass.answering += 1;
-    if (pass.answering === CALLS_AT_ONCE) this.#channel.pause();
+    if (pass.answering === CALLS_AT_ONCE) this.#channel?.pause();
     void this.#answer(pass, call);
   }
 
   async #answer(pass: Pass, call: HostCall): Promise<void> {
     const reply = await answerCall(pass.host, call);
     pass.answering -= 1;
-    if (pass.answering === CALLS_AT_ONCE - 1) this.#channel.resume();
+    if (pass.answering === CALLS_AT_ONCE - 1) this.#channel?.resume();
     if (this.#pass === pass) this.#send(reply);
   }
 
@@ -285,7 +284,7 @@ export class RunnerProcess {
   }
 
   #send(message: ToRunner): void {
-    if (this.#channel.writable) this.#channel.write(encodeFrame(message));
+    if (this.#channel?.writable) this.#channel?.write(encodeFrame(message));
   }
 
   /** Runs `callback` later unless the runner is gone by then. */

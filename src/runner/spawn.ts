@@ -19,7 +19,8 @@ export type SpawnOptions = {
   heapMiB: number;
 };
 
-export type SpawnedRunner = { child: ChildProcess; channel: Duplex };
+/** `channel` is absent where the system could not start a process; then `child` emits `error`. */
+export type SpawnedRunner = { child: ChildProcess; channel: Duplex | undefined };
 
 /** Starts a runner as the leader of a process group of its own. */
 export function spawnRunner(options: SpawnOptions): SpawnedRunner {
@@ -33,7 +34,9 @@ export function spawnRunner(options: SpawnOptions): SpawnedRunner {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     },
   );
-  return { child, channel: child.stdio[CHANNEL_FD] as Duplex };
+  // Where files or processes have run out, Node makes no streams at all.
+  const streams = child.stdio as ChildProcess["stdio"] | undefined;
+  return { child, channel: streams?.[CHANNEL_FD] as Duplex | undefined };
 }
 
 // Passes make short-lived garbage: by default V8 lets it grow to 16 MiB a semi-space before it looks,

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
+import path from "node:path";
+import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { TerminalError } from "../../src/resource-managers/results.ts";
 import { memoryHost, never, passOf, type MemoryHost } from "./support/host.ts";
-import { reconcileBundle, useTestPools, type TestPool } from "./support/pool.ts";
+import { AUTHORING, reconcileBundle, useTestPools, type TestPool } from "./support/pool.ts";
 import { until } from "./support/processes.ts";
 
 const testPool = useTestPools();
@@ -145,6 +147,41 @@ describe("a pass in a runner", () => {
       { level: "info", message: "big", fields: { fieldsLeftOut: "10011 bytes" } },
       { level: "info", message: "odd", fields: { fieldsLeftOut: "not JSON" } },
     ]);
+  });
+
+  it("tells where in the author's own file an error was thrown", async () => {
+    const test = testPool();
+    const source = `
+      import { defineResourceManager } from ${JSON.stringify(AUTHORING)};
+      type Nothing = { a: string };
+      export default defineResourceManager<Nothing, Nothing>({
+        name: "probe",
+        initialStatus: () => ({ a: "" }),
+        reconcile(): never {
+          throw new Error("boom");
+        },
+      });`;
+    await build({
+      stdin: {
+        contents: source,
+        loader: "ts",
+        sourcefile: "probe.resource-manager.ts",
+        resolveDir: test.home,
+      },
+      bundle: true,
+      format: "esm",
+      sourcemap: "inline",
+      external: ["file:*"],
+      outfile: path.join(test.home, "a.mjs"),
+    });
+
+    const outcome = await test.pool.run(passOf("a"), memoryHost(), never());
+
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      message: "boom",
+      stack: expect.stringMatching(/probe\.resource-manager\.ts:8:/),
+    });
   });
 
   it("is named in the list of processes", async () => {

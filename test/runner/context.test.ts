@@ -203,7 +203,7 @@ describe("an error thrown by reconcile", () => {
 describe("the services of a pass", () => {
   it("say who and where it is", async () => {
     let seen: Partial<ReconcileContext<unknown>> = {};
-    await runManager(
+    const { result } = await runManager(
       (ctx) => {
         const { reconcileId, event, project } = ctx;
         seen = { reconcileId, event, project };
@@ -213,6 +213,7 @@ describe("the services of a pass", () => {
       { now: () => 42 },
     );
 
+    expect(result.kind).toBe("settled");
     expect(seen).toEqual({
       reconcileId: expect.stringMatching(/^pass-/),
       event: { cause: "spec" },
@@ -222,7 +223,7 @@ describe("the services of a pass", () => {
 
   it("D-4: finalizers are durable when they resolve", async () => {
     const host = memoryHost();
-    await runManager(
+    const { result } = await runManager(
       async (ctx) => {
         await ctx.finalizers.add("probe/cleanup");
         expect([...host.finalizers]).toEqual(["probe/cleanup"]);
@@ -232,15 +233,17 @@ describe("the services of a pass", () => {
       },
       { host },
     );
+    expect(result.kind).toBe("settled");
   });
 
   it("start child runs through the host", async () => {
-    const { host } = await runManager(async (ctx) => {
+    const { host, result } = await runManager(async (ctx) => {
       const run = await ctx.workflows.ensure({ requestKey: "r", workflow: "w", input: { a: 1 } });
       expect(run).toEqual({ requestId: "request-r", state: "running", attempt: 1 });
       return ctx.settled();
     });
 
+    expect(result.kind).toBe("settled");
     expect(host.childRuns).toEqual([{ requestKey: "r", workflow: "w", input: { a: 1 } }]);
   });
 

@@ -504,7 +504,7 @@ describe("several effects in one pass", () => {
       return { externalRef: "once" };
     };
 
-    await runManager(
+    const { result } = await runManager(
       async (ctx) => {
         const all = await Promise.all([1, 2, 3].map(() => ctx.effects.ensure(effect({ apply }))));
         expect(all.map(({ externalRef }) => externalRef)).toEqual(["once", "once", "once"]);
@@ -513,6 +513,7 @@ describe("several effects in one pass", () => {
       { host },
     );
 
+    expect(result).toEqual({ kind: "settled" });
     expect(calls).toBe(1);
   });
 
@@ -533,6 +534,21 @@ describe("several effects in one pass", () => {
 
     expect(result.kind).toBe("settled");
     expect(host.effects.get("merge")?.state).toBe("applied");
+  });
+
+  it("that nobody awaited fail the pass, and bring nothing down", async () => {
+    const { result } = await runManager((ctx) => {
+      void ctx.effects.ensure(
+        effect({
+          apply: async () => {
+            throw new Error("reset");
+          },
+        }),
+      );
+      return ctx.settled();
+    });
+
+    expect(result).toMatchObject({ kind: "failed", message: "effect merge: reset" });
   });
 
   it("can't be begun once the pass is called off", async () => {

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
 import { memoryHost, never, passOf, type MemoryHost } from "./support/host.ts";
@@ -99,6 +101,26 @@ describe("P-2: each way a runner can die is one recorded outcome", () => {
       kind: "crashed",
       fault: "load-failed",
     });
+  });
+
+  it("P-2: a runner that can't be started is never-ready", async () => {
+    const test = testPool();
+
+    expect(await run(test, "no-such-folder/absent")).toMatchObject({
+      kind: "crashed",
+      fault: "never-ready",
+      message: expect.stringContaining("could not be started"),
+    });
+    expect(test.pool.stats()).toEqual({ alive: 0, busy: 0 });
+  });
+
+  it("runs passes where runners can't be recorded", async () => {
+    const test = testPool();
+    test.bundle("a", reconcileBundle("return ctx.settled();"));
+    writeFileSync(path.join(test.home, "runners"), "in the way");
+
+    expect(await run(test, "a")).toEqual({ kind: "settled" });
+    expect(test.log).toContainEqual(expect.objectContaining({ message: "runner not recorded" }));
   });
 
   it("P-2: a flood of output neither blocks a runner nor grows the server", async () => {
