@@ -26,7 +26,8 @@ export type EffectRequest = {
   apply(signal: AbortSignal, call: EffectCall): Promise<EffectApplied | void>;
   /**
    * For providers that answer "not found" for a while after a write: an `absent` observation sooner
-   * than this after the call proves nothing (E-7). Milliseconds, default 0.
+   * than this after the call proves nothing (E-7). It counts from when the call was recorded, so let
+   * it cover how long a call may take. Milliseconds, default 0.
    */
   consistencyWindowMs?: number;
 };
