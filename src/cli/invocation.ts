@@ -11,7 +11,6 @@ export type Cli = {
   /** The state folder. */
   home: string;
   output: Output;
-  verbose: boolean;
   /** The command as typed, for the origin of what it changes: `apply -f specs`. */
   command: string;
   /** Aborts at Ctrl-C. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { CommanderError, type Command } from "commander";
 import { createProgram, usageError, type Dispatch } from "./program.ts";
+import { withSession } from "./session.ts";
 import type { Options } from "./verb.ts";
 import { VERBS } from "./verbs.ts";
 
@@ -32,11 +33,10 @@ async function main(): Promise<number> {
 }
 
 async function dispatch(...[verb, call]: Parameters<Dispatch>): Promise<number> {
-  const [{ withSession }, action] = await Promise.all([import("./session.ts"), verb.load?.()]);
-  const code = await withSession(call.options, commandText(), (cli) =>
-    Promise.resolve(action?.run(cli, call.options satisfies Options, ...call.args)),
+  const module = await verb.load?.();
+  return withSession(call.options, commandText(), (cli) =>
+    Promise.resolve(module?.run(cli, call.options satisfies Options, ...call.args)),
   );
-  return code ?? 0;
 }
 
 function commandText(): string {

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { PiWorkflowsError } from "../model/errors.ts";
+import { projectOf } from "../sources/project.ts";
 import type { Client } from "../server/protocol.ts";
 import type { StoreReader } from "../store/store.ts";
 import { stateFolder, type Cli } from "./invocation.ts";
@@ -14,38 +15,59 @@ export type GlobalOptions = {
   color?: boolean;
 };
 
+/** What a shell reports of a command that Ctrl-C ended: 128 and the number of SIGINT. */
+const INTERRUPTED = 130;
+
 /**
- * Runs `use` with the facts and services of one run of the command line, and closes what it opened,
- * however it ends.
+ * Runs an action with the facts and services of one run of the command line, closes what it opened,
+ * however it ends, and returns the exit code.
  */
-export async function withSession<T>(
+export async function withSession(
   options: Options & GlobalOptions,
   command: string,
-  use: (cli: Cli) => Promise<T>,
-): Promise<T> {
+  action: (cli: Cli) => Promise<number | void>,
+): Promise<number> {
   changeDirectory(options.project);
-  const { projectOf } = await import("../sources/project.ts");
-  const home = stateFolder();
-  const opened: { close(): Promise<void> | void }[] = [];
   const interrupt = new AbortController();
   const onInterrupt = () => interrupt.abort();
+  const opened: Opened = [];
   process.once("SIGINT", onInterrupt);
   try {
-    return await use({
-      project: projectOf(process.cwd()),
-      home,
-      output: createOutput({ format: options.output ?? "table", color: options.color !== false }),
-      verbose: options.verbose === true,
-      command,
-      signal: interrupt.signal,
-      reader: () => openReaderOf(home, opened),
-      client: ((how: { start?: boolean } = {}) =>
-        openClient({ home, start: how.start ?? true }, opened)) as Cli["client"],
-    });
+    const code = await action(createCli(options, { command, signal: interrupt.signal, opened }));
+    return code ?? (interrupt.signal.aborted ? INTERRUPTED : 0);
+  } catch (thrown) {
+    if (interrupt.signal.aborted && !wroteBefore(thrown)) return INTERRUPTED;
+    throw thrown;
   } finally {
     process.off("SIGINT", onInterrupt);
     for (const resource of opened) await resource.close();
   }
+}
+
+type Opened = { close(): Promise<void> | void }[];
+
+function createCli(
+  options: GlobalOptions,
+  run: { command: string; signal: AbortSignal; opened: Opened },
+): Cli {
+  const home = stateFolder();
+  const { command, signal, opened } = run;
+  let reader: Promise<StoreReader> | undefined;
+  return {
+    project: projectOf(process.cwd()),
+    home,
+    output: createOutput({ format: options.output ?? "table", color: options.color !== false }),
+    command,
+    signal,
+    reader: () => (reader ??= openReaderOf(home, opened)),
+    client: ((how: { start?: boolean } = {}) =>
+      openClient({ home, start: how.start ?? true }, opened)) as Cli["client"],
+  };
+}
+
+/** An apply that was interrupted says what it had written. */
+function wroteBefore(thrown: unknown): boolean {
+  return thrown instanceof PiWorkflowsError && thrown.details?.["receipt"] !== undefined;
 }
 
 function changeDirectory(directory: string | undefined): void {
@@ -60,10 +82,7 @@ function changeDirectory(directory: string | undefined): void {
   }
 }
 
-async function openReaderOf(
-  home: string,
-  opened: { close(): Promise<void> | void }[],
-): Promise<StoreReader> {
+async function openReaderOf(home: string, opened: Opened): Promise<StoreReader> {
   const { openReader } = await import("../store/sqlite/reader.ts");
   const reader = openReader(path.join(home, "state.sqlite"));
   opened.push(reader);
@@ -72,7 +91,7 @@ async function openReaderOf(
 
 async function openClient(
   how: { home: string; start: boolean },
-  opened: { close(): Promise<void> | void }[],
+  opened: Opened,
 ): Promise<Client | undefined> {
   const { connect } = await import("../server/client.ts");
   try {

@@ -35,9 +35,9 @@ describe("apply", () => {
   });
 
   it("--exit-code tells changed from unchanged", async () => {
-    await ok(["apply", "-f", "specs", "--exit-code"]);
+    expect(await run(["apply", "-f", "specs", "--exit-code"])).toMatchObject({ code: 0 });
     writeCounter(workspace, "a", 5);
-    await ok(["apply", "-f", "specs", "--exit-code"], { code: 1 });
+    expect(await run(["apply", "-f", "specs", "--exit-code"])).toMatchObject({ code: 1 });
   });
 
   it("prints one JSON document", async () => {
@@ -153,7 +153,7 @@ describe("a spec of a person's own", () => {
     expect(stored.origin).toMatchObject({ command: "apply counter mine" });
     for (const verb of ["describe", "history", "why", "get"]) {
       const text = await ok([verb, "counter", "mine", "-o", "json"]);
-      expect(text, verb).not.toContain("hunter22");
+      expect(text).not.toContain("hunter22");
     }
     expect(await ok(["describe", "counter", "mine", "--show-secrets"])).toContain("hunter22");
   });
@@ -174,7 +174,7 @@ describe("a spec of a person's own", () => {
     ];
     for (const [args, message] of cases) {
       const { code, stdout, stderr } = await run(["apply", ...args]);
-      expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: "" });
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
       expect(stderr).toContain(message);
     }
     expect(await ok(["get", "-o", "name"])).toBe("counter/mine\n");

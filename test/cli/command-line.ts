@@ -33,11 +33,11 @@ export type RunOptions = {
 export type Workspace = {
   project: string;
   home: string;
-  run(args: string[], options?: RunOptions): Promise<Outcome>;
+  run: (args: string[], options?: RunOptions) => Promise<Outcome>;
   /** Runs, and fails the test where the exit code is another. Returns stdout. */
-  ok(args: string[], options?: RunOptions & { code?: number }): Promise<string>;
+  ok: (args: string[], options?: RunOptions & { code?: number }) => Promise<string>;
   /** The one JSON document on stdout. */
-  json<T = never>(args: string[], options?: RunOptions & { code?: number }): Promise<T>;
+  json: <T = never>(args: string[], options?: RunOptions & { code?: number }) => Promise<T>;
   write(file: string, content: string): void;
   read(file: string): string;
 };
@@ -111,8 +111,7 @@ function start(args: string[], { input, cwd, env, onOutput }: RunOptions): Promi
 }
 
 async function stopServer(workspace: Workspace): Promise<void> {
-  const { code, stderr } = await workspace.run(["server", "stop"]);
-  expect(code, stderr).toBe(0);
+  expect(await workspace.run(["server", "stop"])).toMatchObject({ code: 0 });
   expect((await workspace.run(["server", "status"])).code).toBe(5);
 }
 

@@ -7,7 +7,7 @@ beforeAll(buildCommandLine);
 
 describe("the example of init, from an empty folder", () => {
   const workspace = makeWorkspace();
-  const { ok, json, run } = workspace;
+  const { ok, run } = workspace;
 
   it("is written by init, which then refuses to overwrite it", async () => {
     const text = await ok(["init"]);
@@ -62,7 +62,7 @@ describe("the example of init, from an empty folder", () => {
       "condition   Ready became True (Written): hello.txt says what it should",
     ];
     const places = links.map((link) => text.indexOf(link));
-    expect(places, text).not.toContain(-1);
+    expect(places).not.toContain(-1);
     expect([...places].sort((a, b) => a - b)).toEqual(places);
     expect(text).toMatch(/Now: The next pass begins in \d+s, because of its manager's schedule\./);
   });
