@@ -67,8 +67,8 @@ describe("P-2: each way a runner can die is one recorded outcome", () => {
       /closed its channel/,
       reconcileBundle(`closeSync(3); await new Promise(() => {});`, FS),
     ],
-    ["a module that never ends", "never-ready", /1500 ms/, "await new Promise(() => {});"],
-    ["a module that blocks", "never-ready", /1500 ms/, "for (;;) {}"],
+    ["a module that never ends", "never-ready", /300 ms/, "await new Promise(() => {});"],
+    ["a module that blocks", "never-ready", /300 ms/, "for (;;) {}"],
     ["a module that throws", "load-failed", /no luck/, `throw new Error("no luck");`],
     ["a module that does not parse", "load-failed", /Unexpected/, "export default {{;"],
     [
@@ -87,7 +87,11 @@ describe("P-2: each way a runner can die is one recorded outcome", () => {
   ];
 
   it.each(FAULTS)("P-2: %s is %s", async (_what, fault, message, bundle) => {
-    const test = testPool({ runnerMessage: 65_536, runnerHeapMiB: 40, readyMs: 1_500 });
+    const test = testPool({
+      runnerMessage: 65_536,
+      runnerHeapMiB: 40,
+      ...(fault === "never-ready" ? { readyMs: 300 } : {}),
+    });
     test.bundle("a", bundle);
 
     const outcome = await run(test, "a", fault === "deadline" ? 300 : 10_000);

@@ -178,7 +178,7 @@ describe("stopping the pool", () => {
 
 describe("calling a pass off", () => {
   it("names the fault that the caller gave, and lets the pass finish its calls", async () => {
-    const test = testPool();
+    const test = testPool({ killGraceMs: 10_000 });
     test.bundle(
       "a",
       reconcileBundle(`
