@@ -64,9 +64,10 @@ function passHost(services: PassServices, claimed: Claimed, abort: () => void): 
   const touched = [touchedBy(claimed)];
   let lost: PiWorkflowsError | undefined;
   // Once a write was refused the pass belongs to someone else: it is told to stop, and what it still
-  // asks for is refused without asking the store (F-4).
-  const guarded = async <T>(write: () => Promise<T>): Promise<T> => {
-    if (lost) throw lost;
+  // asks for is refused without asking the store (F-4); but a provider's late answer still counts
+  // (E-10).
+  const guarded = async <T>(write: () => Promise<T>, late = false): Promise<T> => {
+    if (lost && !late) throw lost;
     try {
       const result = await write();
       changes.touch(touched);
@@ -82,10 +83,11 @@ function passHost(services: PassServices, claimed: Claimed, abort: () => void): 
   };
   return {
     beginEffect: (request) => guarded(() => store.beginEffect(claim, request)),
-    settleEffect: (settlement) => guarded(() => store.settleEffect(claim, settlement)),
+    settleEffect: (settlement) => guarded(() => store.settleEffect(claim, settlement), true),
     setFinalizer: (name, present) =>
       guarded(async () => void (await store.setFinalizer(claim, name, present))),
-    emitEvent: (event) => guarded(async () => void (await store.appendEvent(claim.uid, event))),
+    emitEvent: (event) =>
+      guarded(async () => void (await store.appendEvent(claim.uid, event, claim))),
     ensureWorkflow: (request) => {
       if (services.workflows) return services.workflows.ensure(claim.uid, request);
       return Promise.reject(

@@ -232,9 +232,11 @@ function insertEffect(
 /** Another call after proof that the one before did not arrive. */
 function retry(tx: Transaction, row: EffectRow, claim: Claim): EffectRow {
   const changed = tx.run(
+    // The window in which "not found" proves nothing counts from the latest call (E-7).
     `UPDATE effect SET state = 'pending', attempts = attempts + 1, parked = 0, reason = NULL,
-       claim_token = ?, sequence = ? WHERE id = ? AND state = 'indeterminate'`,
+       claim_token = ?, started_at = ?, sequence = ? WHERE id = ? AND state = 'indeterminate'`,
     claim.token,
+    tx.now,
     tx.next(),
     row.id,
   );
