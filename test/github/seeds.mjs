@@ -60,20 +60,6 @@ export class Seeds {
     return { repository, number: pull.number, headSha, headRef: branch, baseRef: base };
   }
 
-  /** A pull request from a fork that `author` owns. @returns {Promise<SeededPull>} */
-  async forkPull(/** @type {string} */ repository, author = "author") {
-    const fork = await this.#write(author, "POST", `/repos/${repository}/forks`, {});
-    const branch = `change-${++this.#count}`;
-    await this.branch(fork.full_name, branch, "main", author);
-    const headSha = await this.commit(fork.full_name, branch, "From a fork\n", author);
-    const pull = await this.#write(author, "POST", `/repos/${repository}/pulls`, {
-      title: "From a fork",
-      head: `${author}:${branch}`,
-      base: "main",
-    });
-    return { repository, number: pull.number, headSha, headRef: branch, baseRef: "main" };
-  }
-
   async branch(
     /** @type {string} */ repository,
     /** @type {string} */ name,

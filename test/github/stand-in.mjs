@@ -103,6 +103,11 @@ export class GitHub {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
+  /** One more token, of a user that exists. */
+  grant(/** @type {string} */ token, /** @type {string} */ login) {
+    this.#tokens.set(token, login);
+  }
+
   /** Switches a fault on. @param {FaultRule} rule */
   fault(rule) {
     return this.faults.add(rule);

@@ -167,7 +167,7 @@ export class Driver {
   }
 
   #manager() {
-    const { token = "loopback", timeoutMs = 2_000, settleMs = 30_000 } = this.#options;
+    const { token = "loopback", timeoutMs = 20_000, settleMs = 30_000 } = this.#options;
     const settings: Settings = {
       pollMs: Number.POSITIVE_INFINITY,
       settleMs,

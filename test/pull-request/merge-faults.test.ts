@@ -16,7 +16,7 @@ const MERGE = { method: "PUT", path: /\/pulls\/\d+\/merge$/ };
 const READS = { method: "GET", path: /^\/repos\// };
 
 /** A pull request with a green check, and a driver whose next pass calls the merge. */
-async function aboutToMerge(options: Partial<PullRequestSpecInput> = {}, timeoutMs = 2_000) {
+async function aboutToMerge(options: Partial<PullRequestSpecInput> = {}, timeoutMs = 20_000) {
   const repository = await github.seeds.repository();
   const pull = await github.seeds.pull(repository);
   await github.seeds.check(repository, pull.headSha);
@@ -45,7 +45,7 @@ describe("whatever happens to the merge call, it is applied once", () => {
     ["an answer that never comes", { kind: "hang", after: true }],
   ];
   it.each(APPLIED)("E-6: %s is found by observation, and not repeated", async (_name, act) => {
-    const { driver, pull } = await aboutToMerge({}, act.kind === "hang" ? 200 : 2_000);
+    const { driver, pull } = await aboutToMerge({}, act.kind === "hang" ? 1_500 : 20_000);
     github.fault({ ...MERGE, act });
     const outcome = await driver.pass();
     expect(outcome.kind).toBe("failed");
@@ -60,7 +60,7 @@ describe("whatever happens to the merge call, it is applied once", () => {
     ["a call that hangs before it was applied", { kind: "hang", after: false }],
   ];
   it.each(NOT_APPLIED)("E-2: %s is repeated after proof of absence", async (_name, act) => {
-    const { driver, pull } = await aboutToMerge({}, act.kind === "hang" ? 200 : 2_000);
+    const { driver, pull } = await aboutToMerge({}, act.kind === "hang" ? 1_500 : 20_000);
     github.fault({ ...MERGE, act });
     await driver.pass();
     expect(github.merges).toEqual([]);

@@ -59,7 +59,7 @@ function look(pull: SeededPull, changes: Partial<PullRequestSpecInput> = {}) {
     apiUrl: github.url,
     token: "loopback",
     writeSpacingMs: 0,
-    timeoutMs: 2_000,
+    timeoutMs: 20_000,
     retryMs: 1,
     now: () => now,
   });

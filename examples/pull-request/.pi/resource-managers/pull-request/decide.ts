@@ -202,13 +202,17 @@ function judgeThreads(
 function judgePendingChecks({ seen, spec, memory, now, checks }: Situation): Finding | undefined {
   const { minWait, deadline } = spec.require.checks;
   const { headSha } = seen.pull;
-  const waiting = [...checks.missing.map((name) => `${name} (not reported)`), ...checks.pending];
+  const waiting = [
+    ...(checks.missing.length > 0 ? [`not reported: ${checks.missing.join(", ")}`] : []),
+    ...(checks.pending.length > 0 ? [`not completed: ${checks.pending.join(", ")}`] : []),
+  ];
+  if (waiting.length === 0 && checks.nothingRan) waiting.push("no check has succeeded");
   const age = now - memory.headSeenAt;
-  if (waiting.length > 0 || checks.nothingRan) {
-    const what = waiting.length > 0 ? waiting.join(", ") : "any check that succeeds";
+  if (waiting.length > 0) {
+    const what = waiting.join("; ");
     return age > milliseconds(deadline)
-      ? failing("ChecksOverdue", headSha, `after ${deadline} still waiting for ${what}`, 5 * MINUTE)
-      : failing("WaitingForChecks", headSha, `waiting for ${what}`, 30 * SECOND);
+      ? failing("ChecksOverdue", headSha, `after ${deadline} still ${what}`, 5 * MINUTE)
+      : failing("WaitingForChecks", headSha, what, 30 * SECOND);
   }
   const left = milliseconds(minWait) - age;
   if (left <= 0) return undefined;
