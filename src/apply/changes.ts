@@ -4,7 +4,10 @@ import type { Plan, PlanAction } from "../model/plan.ts";
 import type { Origin } from "../model/resource.ts";
 
 /** What the caller knows of where the files came from. */
-type ApplyOrigin = Pick<Origin, "commit" | "dirty" | "command">;
+type ApplyOrigin = Pick<
+  Origin,
+  "blob" | "commit" | "author" | "committedAt" | "dirty" | "command"
+>;
 
 /** The same for every file, or by file: one may be edited where another is as committed. */
 export type OriginOf = ApplyOrigin | ((file: string | undefined) => ApplyOrigin);

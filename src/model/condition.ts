@@ -25,6 +25,8 @@ export const RUNTIME_CONDITIONS = {
   stalled: "Stalled",
   /** True while an effect can be neither confirmed nor refuted. */
   effectIndeterminate: "EffectIndeterminate",
+  /** False while a sync can't make the resource what its source says; its reason says why. */
+  synced: "Synced",
 } as const;
 
 /**

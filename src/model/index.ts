@@ -12,4 +12,5 @@ export * from "./ports.ts";
 export * from "./queue.ts";
 export * from "./redact.ts";
 export * from "./resource.ts";
+export * from "./sync.ts";
 export * from "./workflow-scheduler.ts";

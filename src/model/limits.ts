@@ -99,6 +99,8 @@ export const LIMITS = {
   passesKept: 20,
   eventsKept: 200,
   generationsKept: 50,
+  /** Prunes kept per project, as `sync` records them. */
+  prunesKept: 100,
   /** A removed resource's history is kept this long, and longer while an effect of it is open. */
   removedKeptMs: 30 * 24 * 60 * MINUTE,
 } as const;

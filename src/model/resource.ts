@@ -56,7 +56,12 @@ export type Origin = {
   /** Path relative to the project, with forward slashes. */
   file?: string;
   line?: number;
+  /** Object id of the file's content in `commit`. */
+  blob?: string;
   commit?: string;
+  /** Of `commit`: `NAME <EMAIL>`, and the committer's time in epoch milliseconds. */
+  author?: string;
+  committedAt?: number;
   /** True where the working tree differed from `commit`. */
   dirty?: boolean;
   /** The command a person ran, e.g. `apply -f specs`. */

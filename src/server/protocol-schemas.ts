@@ -35,7 +35,10 @@ const origin = z.strictObject({
   owner,
   file: z.string().max(4_096).exactOptional(),
   line: count0.exactOptional(),
+  blob: z.string().max(128).exactOptional(),
   commit: z.string().max(128).exactOptional(),
+  author: z.string().max(LIMITS.message).exactOptional(),
+  committedAt: count0.exactOptional(),
   dirty: z.boolean().exactOptional(),
   command: shortText.exactOptional(),
 });

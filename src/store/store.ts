@@ -13,6 +13,7 @@ import type {
   ResourceSummary,
   StoredResource,
 } from "../model/resource.ts";
+import type { PruneRecord, StoredSyncSet, SyncReport, SyncSet } from "../model/sync.ts";
 
 /**
  * What the server needs of a store: coarse operations, each one transaction, so that a remote
@@ -98,6 +99,19 @@ export type ResourceManagerStore = StoreReader & {
    */
   repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
 
+  /** Enables sync for a project, or changes the settings of its set; the report stays. */
+  putSyncSet(set: SyncSet): Promise<void>;
+
+  /** Ends sync for a project; its resources stay. False where it was not enabled. */
+  removeSyncSet(project: string): Promise<boolean>;
+
+  /**
+   * Records what a sync came to, with the resources that are not as the source says: they get the
+   * condition `Synced=False`, and others that had it are synced again. Returns the uids of
+   * resources that changed. @throws NOT_FOUND where the set was removed meanwhile
+   */
+  recordSync(project: string, record: SyncRecord): Promise<string[]>;
+
   /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
   retain(limit: number): Promise<number>;
 
@@ -127,6 +141,12 @@ export type StoreReader = {
   /** Newest first. */
   passes(uid: string, limit?: number): Promise<PassRecord[]>;
   queue(query: { uid?: string; project?: string; limit?: number }): Promise<QueueEntry[]>;
+  /** Where sync is enabled, with what is known of it. */
+  syncSets(project?: string): Promise<StoredSyncSet[]>;
+  /** What syncs of a project pruned, newest first. */
+  prunes(project: string): Promise<PruneRecord[]>;
+  /** The resource that was removed last under a name, for as long as history keeps it. */
+  removed(ref: ResourceRef): Promise<StoredResource | undefined>;
   /** Per lane: rows ready now and the earliest time at which another becomes ready. */
   lanes(): Promise<Lane[]>;
 };
@@ -257,6 +277,16 @@ export type EventQuery = {
   /** The newest `limit` of them, newest first: what streams begin from, and what people look at. */
   newestFirst?: boolean;
 };
+
+/** What one sync came to. */
+export type SyncRecord = {
+  report: SyncReport;
+  notSynced: SyncMark[];
+  /** Prunes that happened. */
+  prunes?: PruneRecord[];
+};
+/** Why a resource is not as its source says. */
+export type SyncMark = { uid: string; reason: string; message: string };
 
 /** The last states of a spec, newest first. */
 export type GenerationRecord = {

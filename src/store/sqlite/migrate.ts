@@ -1,9 +1,10 @@
 import type Database from "better-sqlite3";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { INIT } from "./migrations/0001-init.ts";
+import { SYNC } from "./migrations/0002-sync.ts";
 
 /** Forward only; a released one is never edited. Its number is its place, counted from one. */
-const MIGRATIONS: readonly string[] = [INIT];
+const MIGRATIONS: readonly string[] = [INIT, SYNC];
 
 /** "piWF": tells our databases from others. */
 export const APPLICATION_ID = 0x7069_5746;

@@ -23,6 +23,7 @@ import {
 } from "./resource-row.ts";
 import { liveResource, removedResource } from "./resources.ts";
 import { readSnapshot } from "./snapshot.ts";
+import { readPrunes, readSyncSets } from "./sync-sets.ts";
 
 /**
  * Opens a store for reading only: beside a running server, or without one. Where there is no
@@ -82,6 +83,9 @@ export function createReader(connection: Connection, { time, guard }: ReaderPort
     history: (ref) => read(() => readHistory(connection, ref)),
     passes: (uid, limit) => read(() => readPasses(connection, uid, limit)),
     queue: (query) => read(() => queueEntries(connection, query, time())),
+    syncSets: (project) => read(() => readSyncSets(connection, project)),
+    prunes: (project) => read(() => readPrunes(connection, project)),
+    removed: (ref) => read(() => getRemoved(connection, ref)),
     lanes: () => read(() => lanesOf(connection, time())),
   };
 }
@@ -113,6 +117,21 @@ export function getResource(
      FROM project p JOIN manager m ON m.project_id = p.id JOIN resource r ON r.lane = m.lane
      JOIN spec_body b ON b.id = r.body_id
      WHERE p.path = ? AND m.name = ? AND r.key = ? AND r.state = 'live'`,
+    ref.project,
+    ref.resourceManager,
+    ref.key,
+  );
+  return row && storedResource(row);
+}
+
+/** The tombstone of the resource that was removed last under a name. */
+function getRemoved(connection: Connection, ref: ResourceRef): StoredResource | undefined {
+  const row = connection.get<ResourceRow & LaneNames & { body: string }>(
+    `SELECT ${RESOURCE_COLUMNS}, b.body, m.name AS manager, p.path AS project
+     FROM project p JOIN manager m ON m.project_id = p.id JOIN resource r ON r.lane = m.lane
+     JOIN spec_body b ON b.id = r.body_id
+     WHERE p.path = ? AND m.name = ? AND r.key = ? AND r.state = 'removed'
+     ORDER BY r.removed_at DESC, r.id DESC LIMIT 1`,
     ref.project,
     ref.resourceManager,
     ref.key,

@@ -18,6 +18,7 @@ import { retain } from "./retention.ts";
 import { settle } from "./settle.ts";
 import { deleteOrphans } from "./staging.ts";
 import { suspend } from "./suspend.ts";
+import { syncWrites } from "./sync-sets.ts";
 
 export type StoreOptions = {
   /** The database file; its folder must exist. */
@@ -86,6 +87,7 @@ export function createStore(
     appendEvent: (uid, event, claim) =>
       group.write("appendEvent", (tx) => eventOf(tx, { uid, claim }, event)),
     repair: async (options) => ({ enqueued: await repair(group, options?.dryRun === true) }),
+    ...syncWrites(group),
     retain: (limit) => group.write("retain", (tx) => retain(tx, limit)),
     close: async () => {
       await group.close();
