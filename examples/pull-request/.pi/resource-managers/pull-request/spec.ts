@@ -67,8 +67,16 @@ const freezeWindow = z.strictObject({
   /** Earlier than `from` means the next day. */
   to: clock,
   /** An IANA name, such as Europe/Berlin. */
-  timeZone: z.string().default("UTC"),
+  timeZone: z.string().refine(isTimeZone, "is no time zone that is known here").default("UTC"),
 });
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone }).format(0) !== "";
+  } catch {
+    return false;
+  }
+}
 
 /** The desired state of one pull request: merged, at a head and under conditions that it states. */
 export const pullRequestSpec = z.strictObject({
