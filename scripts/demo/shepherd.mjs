@@ -21,12 +21,12 @@ export async function shepherd(stage) {
 
   stage.say("4. Pass by pass, while checks and a review come in");
   const stopFollowing = stage.follow(key);
-  await stage.until(key, "WaitingForChecks");
-  await github.seeds.check(repository, pull.headSha, { name: "ci" });
-  stage.note("the check `ci` passes on GitHub");
   await stage.until(key, "MissingApprovals");
   await github.seeds.review(pull, "bob");
   stage.note("bob approves on GitHub");
+  await stage.until(key, "WaitingForChecks");
+  await github.seeds.check(repository, pull.headSha, { name: "ci" });
+  stage.note("the check `ci` passes on GitHub");
   await stage.until(key, "Merged");
   await stopFollowing();
   stage.run(["get"]);
@@ -44,7 +44,7 @@ async function showMovedHead(stage, github, repository) {
   const key = `${repository}#${pull.number}`;
   stage.commitSpec("slower-widgets.resource.json", specOf(github, pull, key));
   stage.run(["apply", "-f", SPECS, "-R"]);
-  await stage.until(key, "WaitingForChecks");
+  await stage.until(key, "MissingApprovals");
   const moved = await github.seeds.forcePush(repository, pull.headRef);
   await github.seeds.check(repository, moved, { name: "ci" });
   await github.seeds.review(pull, "bob", "APPROVE", moved);

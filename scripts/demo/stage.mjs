@@ -24,7 +24,8 @@ export class Stage {
       HOME: path.join(this.#folder, "home"),
       PI_WORKFLOWS_HOME: path.join(this.#folder, "state"),
       GH_CONFIG_DIR: process.env.GH_CONFIG_DIR ?? path.join(process.env.HOME ?? "", ".config/gh"),
-      PULL_REQUEST_POLL_MS: "500",
+      // Often enough to watch, and not so often that it looks like a manager that spins.
+      PULL_REQUEST_POLL_MS: "2500",
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_AUTHOR_NAME: "You",
       GIT_AUTHOR_EMAIL: "you@example.com",
