@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { PiWorkflowsError } from "./errors.ts";
 
 /** Any value JSON can hold. */
@@ -11,48 +11,52 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  * @throws PiWorkflowsError `NOT_JSON` naming the path of the first such value.
  */
 export function canonicalJson(value: unknown): string {
-  return write(value, "", new Set());
+  return write(value, { steps: [], above: [] });
 }
 
-function write(value: unknown, path: string, ancestors: Set<object>): string {
+// The way to the value being written. It becomes a path only where an error needs one: building a
+// path for each of the members of 10,000 specs costs more than writing them.
+type Trail = { steps: (string | number)[]; above: object[] };
+
+function write(value: unknown, trail: Trail): string {
   switch (typeof value) {
     case "string":
       return JSON.stringify(value);
     case "boolean":
       return value ? "true" : "false";
     case "number":
-      if (!Number.isFinite(value)) throw notJson(path, String(value));
+      if (!Number.isFinite(value)) throw notJson(trail, String(value));
       return value === 0 ? "0" : String(value);
     case "object":
-      return value === null ? "null" : writeObject(value, path, ancestors);
+      return value === null ? "null" : writeObject(value, trail);
     default:
-      throw notJson(path, typeof value);
+      throw notJson(trail, typeof value);
   }
 }
 
-function writeObject(value: object, path: string, ancestors: Set<object>): string {
-  if (ancestors.has(value)) throw notJson(path, "a circular reference");
-  ancestors.add(value);
-  const text = Array.isArray(value)
-    ? writeArray(value, path, ancestors)
-    : writeRecord(value, path, ancestors);
-  ancestors.delete(value);
+function writeObject(value: object, trail: Trail): string {
+  if (trail.above.includes(value)) throw notJson(trail, "a circular reference");
+  trail.above.push(value);
+  const text = Array.isArray(value) ? writeArray(value, trail) : writeRecord(value, trail);
+  trail.above.pop();
   return text;
 }
 
-function writeArray(items: unknown[], path: string, ancestors: Set<object>): string {
+function writeArray(items: unknown[], trail: Trail): string {
   let text = "[";
   for (let index = 0; index < items.length; index += 1) {
     if (index > 0) text += ",";
-    text += write(items[index], `${path}[${index}]`, ancestors);
+    trail.steps.push(index);
+    text += write(items[index], trail);
+    trail.steps.pop();
   }
   return `${text}]`;
 }
 
-function writeRecord(value: object, path: string, ancestors: Set<object>): string {
+function writeRecord(value: object, trail: Trail): string {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null && !isForeignPlainObject(prototype)) {
-    throw notJson(path, value.constructor?.name ?? "an object with a prototype");
+    throw notJson(trail, value.constructor?.name ?? "an object with a prototype");
   }
   const record = value as Record<string, unknown>;
   let text = "{";
@@ -60,7 +64,9 @@ function writeRecord(value: object, path: string, ancestors: Set<object>): strin
     const member = record[key];
     if (member === undefined) continue;
     if (text.length > 1) text += ",";
-    text += `${JSON.stringify(key)}:${write(member, joinPath(path, key), ancestors)}`;
+    trail.steps.push(key);
+    text += `${JSON.stringify(key)}:${write(member, trail)}`;
+    trail.steps.pop();
   }
   return `${text}}`;
 }
@@ -83,7 +89,7 @@ export function joinPath(path: string, key: string): string {
 
 /** The fingerprint of a canonical text: hexadecimal SHA-256, 64 characters. */
 export function fingerprintText(canonical: string): string {
-  return createHash("sha256").update(canonical).digest("hex");
+  return hash("sha256", canonical, "hex");
 }
 
 /** The fingerprint of a JSON value: of its canonical text. */
@@ -91,12 +97,14 @@ export function fingerprint(value: unknown): string {
   return fingerprintText(canonicalJson(value));
 }
 
-function notJson(path: string, found: string): PiWorkflowsError {
+function notJson({ steps }: Trail, found: string): PiWorkflowsError {
+  const path = steps.reduce<string>(
+    (text, step) => (typeof step === "number" ? `${text}[${step}]` : joinPath(text, step)),
+    "",
+  );
   return new PiWorkflowsError(
     "NOT_JSON",
     `${path === "" ? "the value" : path} is ${found}, which JSON can't hold`,
-    {
-      details: { path, found },
-    },
+    { details: { path, found } },
   );
 }

@@ -2,6 +2,7 @@
 import { load, type LoadSink } from "../sources/load.ts";
 import { markWriter } from "./resolver-marks.ts";
 import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
+import { writeResults } from "./resolver-results.ts";
 
 const exit = process.exit.bind(process);
 const send = process.send?.bind(process);
@@ -17,7 +18,7 @@ process.once("message", (request) => void answer(request as ResolverRequest));
 
 async function answer(request: ResolverRequest): Promise<void> {
   try {
-    await load(request, sink);
+    await load(request, sinkOf(request));
     await report({ kind: "done" });
   } catch (thrown) {
     const message = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
@@ -26,13 +27,15 @@ async function answer(request: ResolverRequest): Promise<void> {
   exit(0);
 }
 
-const sink: LoadSink = {
-  onFile: markWriter(),
-  desired: (items) => report({ kind: "desired", items }),
-  managers: (items) => report({ kind: "managers", items }),
-  problems: (items) => report({ kind: "problems", items }),
-  files: (items) => report({ kind: "files", items }),
-};
+function sinkOf({ exactMarks }: ResolverRequest): LoadSink {
+  return {
+    onFile: markWriter(exactMarks),
+    desired: writeResults,
+    managers: (items) => report({ kind: "managers", items }),
+    problems: (items) => report({ kind: "problems", items }),
+    files: (items) => report({ kind: "files", items }),
+  };
+}
 
 /** Resolves when the report has left this process, so that reports do not pile up in memory. */
 function report(message: ResolverReport): Promise<void> {

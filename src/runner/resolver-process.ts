@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Readable } from "node:stream";
 import { installationUrl } from "../model/installation.ts";
+import type { Desired } from "../model/manifest.ts";
 import { type RawOutput, readMarks } from "./resolver-marks.ts";
 import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
+import { readResults, RESULTS_FD } from "./resolver-results.ts";
 
 /** Limits of one try, as LIMITS has them; tests use smaller ones. */
 export type ResolverLimits = { resolveMs: number; evaluateMs: number; resolverHeapMiB: number };
@@ -22,6 +24,7 @@ export type ResolverRun = {
   /** Epoch milliseconds by which this try must end. */
   deadline: number;
   signal: AbortSignal | undefined;
+  onDesired: (items: Desired[]) => void;
   onReport: (report: ResolverReport) => void;
 };
 
@@ -42,6 +45,7 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
     file = marked;
     watch.progress();
   });
+  readResults(child.stdio[RESULTS_FD] as Readable, run.onDesired);
   const onAbort = (): void => stop({ kind: "aborted" });
   run.signal?.addEventListener("abort", onAbort);
   if (run.signal?.aborted === true) onAbort();
@@ -54,7 +58,6 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   const { code, signal, error } = await ended(child);
   watch.stop();
   run.signal?.removeEventListener("abort", onAbort);
-  killGroup(child);
   if (error !== undefined) return { kind: "failed", message: error.message };
   const raw = output();
   if (end?.kind === "done" && raw !== undefined) return wroteDirectly(raw);
@@ -67,6 +70,8 @@ function start({ limits, request }: ResolverRun): ChildProcess {
   const node = [
     process.execPath,
     `--max-old-space-size=${limits.resolverHeapMiB}`,
+    // A load makes garbage fast; a larger nursery halves the collector's part of the time.
+    "--max-semi-space-size=64",
     "--no-warnings",
   ];
   // The kernel ends an endless loop whose parent has died and can't any more.
@@ -76,7 +81,7 @@ function start({ limits, request }: ResolverRun): ChildProcess {
     cwd: request.project,
     // A group of its own, so that what project code starts can be ended with it.
     detached: true,
-    stdio: ["ignore", "pipe", "ignore", "ipc"],
+    stdio: ["ignore", "pipe", "ignore", "ipc", "pipe"],
     serialization: "json",
     env: environment(),
   });
@@ -125,12 +130,23 @@ function watchProgress(
   };
 }
 
+/** How long pipes may stay open after the child's end, held by what it left running. */
+const CLOSE_MS = 1_000;
+
 function ended(
   child: ChildProcess,
 ): Promise<{ code: number | null; signal: NodeJS.Signals | null; error?: Error }> {
   return new Promise((resolve) => {
+    let patience: NodeJS.Timeout | undefined;
     child.once("error", (error) => resolve({ code: null, signal: null, error }));
-    child.once("close", (code, signal) => resolve({ code, signal }));
+    child.once("exit", () => {
+      killGroup(child);
+      patience = setTimeout(() => child.stdio.forEach((pipe) => pipe?.destroy()), CLOSE_MS);
+    });
+    child.once("close", (code, signal) => {
+      clearTimeout(patience);
+      resolve({ code, signal });
+    });
   });
 }
 

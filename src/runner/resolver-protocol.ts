@@ -1,13 +1,15 @@
 import type { ManagerProposal } from "../model/batch.ts";
-import type { Desired, LoadedSpecs, Problem } from "../model/manifest.ts";
+import type { LoadedSpecs, Problem } from "../model/manifest.ts";
 import type { LoadRequest } from "../sources/load.ts";
 
 /** What the parent sends, once. */
-export type ResolverRequest = LoadRequest;
+export type ResolverRequest = LoadRequest & {
+  /** Whether each file is marked before its code runs (see resolver-marks.ts). */
+  exactMarks: boolean;
+};
 
-/** What the child sends: parts of the result as they are found, then `done`. */
+/** What the child sends besides manifests: parts of the result as they are found, then `done`. */
 export type ResolverReport =
-  | { kind: "desired"; items: Desired[] }
   | { kind: "managers"; items: ManagerProposal[] }
   | { kind: "problems"; items: Problem[] }
   | { kind: "files"; items: LoadedSpecs["files"] }

@@ -6,8 +6,9 @@ import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { LoadedSpecs, Problem } from "../model/manifest.ts";
 import { findDefinitions } from "../sources/definition-files.ts";
-import { ALL_TYPESCRIPT, isTypeScript } from "../sources/load.ts";
 import { displayPath, globalDefinitionsFolder } from "../sources/project.ts";
+import { ALL_TYPESCRIPT, isTypeScript } from "../sources/spec-file.ts";
+import { SOME_FILE } from "./resolver-marks.ts";
 import { type ResolverEnd, type ResolverLimits, runResolver } from "./resolver-process.ts";
 
 /** What to load. Paths are absolute; files outside the project are allowed only where named. */
@@ -50,8 +51,16 @@ export async function resolve(
   }
 }
 
+/** Loads of more files than this are marked file by file only once something went wrong. */
+const EXACT_MARKS = 500;
+
 /** What tries before found impossible to get past. */
-type Excluded = { files: Set<string>; definitions: Set<string>; problems: Problem[] };
+type Excluded = {
+  files: Set<string>;
+  definitions: Set<string>;
+  problems: Problem[];
+  exactMarks: boolean;
+};
 
 async function resolveWithout(
   request: ResolveRequest,
@@ -59,7 +68,9 @@ async function resolveWithout(
   scratch: string,
 ): Promise<Resolution> {
   const deadline = Date.now() + limits.resolveMs;
-  const excluded: Excluded = { files: new Set(), definitions: new Set(), problems: [] };
+  const exactMarks = request.files.length <= EXACT_MARKS;
+  const none = { files: new Set<string>(), definitions: new Set<string>(), problems: [] };
+  const excluded: Excluded = { ...none, exactMarks };
   for (let fault = 0; ; fault += 1) {
     const { end, resolution } = await attempt(request, limits, { scratch, deadline, excluded });
     if (end.kind === "done") {
@@ -68,6 +79,12 @@ async function resolveWithout(
     }
     if (end.kind === "failed") throw new PiWorkflowsError("RESOLVE_FAILED", end.message);
     if (end.kind === "aborted") throw new PiWorkflowsError("RESOLVE_FAILED", "Loading was stopped");
+    if (end.kind === "fault" && end.file === SOME_FILE) {
+      // The same again, to learn which file it was.
+      excluded.exactMarks = true;
+      fault -= 1;
+      continue;
+    }
     const isLast = end.kind === "overall-limit" || fault === MAX_FAULTS;
     if (isLast || !exclude(end, request, excluded)) {
       return givenUp(end, limits, excluded);
@@ -92,13 +109,14 @@ async function attempt(
       scratch,
       evaluateMs: limits.evaluateMs,
       skip: [...excluded.definitions],
+      exactMarks: excluded.exactMarks,
     },
     limits,
     deadline,
     signal: request.signal,
+    onDesired: (items) => resolution.desired.push(...items),
     onReport(report) {
-      if (report.kind === "desired") resolution.desired.push(...report.items);
-      else if (report.kind === "managers") resolution.managers.push(...report.items);
+      if (report.kind === "managers") resolution.managers.push(...report.items);
       else if (report.kind === "problems") resolution.problems.push(...report.items);
       else if (report.kind === "files") resolution.files.push(...report.items);
     },
@@ -143,7 +161,11 @@ function givenUp(
       ? end.message
       : `loading took longer than ${limits.resolveMs / 1_000} s and was stopped`;
   const rest = "nothing else was loaded, because loading had to be given up";
-  const problems = [...excluded.problems, problem(end.file ?? ".", message), problem(".", rest)];
+  const problems = [
+    ...excluded.problems,
+    problem(end.file === SOME_FILE ? "." : (end.file ?? "."), message),
+    problem(".", rest),
+  ];
   return { desired: [], managers: [], problems, files: [] };
 }
 

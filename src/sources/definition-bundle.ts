@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import type { Problem, ResolvedManager } from "../model/manifest.ts";
 import { bundleOptions, buildProblems } from "./bundle.ts";
+import { bundler } from "./bundler.ts";
 import { type BundleInputs, installationPlugin, projectPlugin } from "./bundler-plugin.ts";
 import type { DefinitionFile } from "./definition-files.ts";
 import { digestOf } from "./digest.ts";
@@ -22,7 +23,7 @@ export async function bundleDefinition(
   definition: DefinitionFile,
   project: string,
 ): Promise<DefinitionBundle | { problems: Problem[] }> {
-  const { build } = await import("esbuild");
+  const { build } = bundler();
   const inputs: BundleInputs = new Map();
   try {
     const { outputFiles } = await build({

@@ -1,6 +1,6 @@
-import { build } from "esbuild";
 import path from "node:path";
 import { bundleOptions } from "./bundle.ts";
+import { bundler } from "./bundler.ts";
 
 /** Which local files import which. */
 export type ImportGraph = {
@@ -17,31 +17,33 @@ export async function recordImports(
   entries: readonly string[],
 ): Promise<ImportGraph> {
   const importers = new Map<string, Set<string>>();
-  await build({
-    ...bundleOptions(project, [
-      {
-        name: "record-imports",
-        setup(recording) {
-          recording.onResolve({ filter: /^[./]/ }, async (args) => {
-            if (args.pluginData === "asked" || args.kind === "entry-point") return undefined;
-            const { importer, kind, resolveDir } = args;
-            const found = await recording.resolve(args.path, {
-              importer,
-              kind,
-              resolveDir,
-              pluginData: "asked",
+  await bundler()
+    .build({
+      ...bundleOptions(project, [
+        {
+          name: "record-imports",
+          setup(recording) {
+            recording.onResolve({ filter: /^[./]/ }, async (args) => {
+              if (args.pluginData === "asked" || args.kind === "entry-point") return undefined;
+              const { importer, kind, resolveDir } = args;
+              const found = await recording.resolve(args.path, {
+                importer,
+                kind,
+                resolveDir,
+                pluginData: "asked",
+              });
+              const known = importers.get(found.path) ?? new Set();
+              importers.set(found.path, known.add(importer));
+              return found.errors.length > 0 ? undefined : { path: found.path };
             });
-            const known = importers.get(found.path) ?? new Set();
-            importers.set(found.path, known.add(importer));
-            return found.errors.length > 0 ? undefined : { path: found.path };
-          });
+          },
         },
-      },
-    ]),
-    packages: "external",
-    entryPoints: [...entries],
-    outdir: path.join(project, "never-written"),
-  }).catch(() => undefined);
+      ]),
+      packages: "external",
+      entryPoints: [...entries],
+      outdir: path.join(project, "never-written"),
+    })
+    .catch(() => undefined);
   return {
     usersOf(file, candidates) {
       const users = new Set<string>();

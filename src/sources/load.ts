@@ -12,6 +12,7 @@ import { isOwnCode } from "./installed.ts";
 import { displayPath } from "./project.ts";
 import { bundlePlaces, type BundlePlaces } from "./source-map.ts";
 import { bundleSpecs } from "./spec-bundle.ts";
+import { ALL_TYPESCRIPT, isTypeScript } from "./spec-file.ts";
 import { problemOf } from "./text.ts";
 import { managerNameOf, validate } from "./validate.ts";
 
@@ -33,14 +34,11 @@ export type LoadRequest = {
 export type LoadSink = {
   /** Project code of this file (as places name it) is about to run; undefined: no longer. */
   onFile(file: string | undefined): void;
-  desired(items: Desired[]): Promise<void>;
+  desired(items: Desired[]): void;
   managers(items: ManagerProposal[]): Promise<void>;
   problems(items: Problem[]): Promise<void>;
   files(items: LoadedSpecs["files"]): Promise<void>;
 };
-
-/** Stands for all TypeScript spec files, where what runs belongs to none of them alone. */
-export const ALL_TYPESCRIPT = "*";
 
 /** How many files are dealt with between two turns of the event loop. */
 const STRIDE = 250;
@@ -107,11 +105,6 @@ async function readJsonSpecs(context: Context): Promise<SpecDocument> {
   return result;
 }
 
-/** Whether `file` is evaluated rather than parsed. */
-export function isTypeScript(file: string): boolean {
-  return /\.[cm]?[jt]s$/.test(file);
-}
-
 function take({ definitions }: Context, result: SpecDocument, found: SpecDocument): void {
   for (const manifest of found.manifests) {
     result.manifests.push(manifest);
@@ -173,12 +166,12 @@ async function validateAll(manifests: RawManifest[], context: Context): Promise<
       size += checked.spec.length + checked.initialStatus.length;
     }
     if (items.length >= CHUNK || size > MAX_CHUNK_SIZE) {
-      await sink.desired(items);
+      sink.desired(items);
       items = [];
       size = 0;
     }
   }
-  await sink.desired(items);
+  sink.desired(items);
   return problems;
 }
 /** Characters of specs and statuses in one report. */

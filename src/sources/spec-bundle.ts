@@ -3,6 +3,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Problem } from "../model/manifest.ts";
 import { bundleOptions, buildProblems } from "./bundle.ts";
+import { bundler } from "./bundler.ts";
 import { type BundleInputs, projectPlugin } from "./bundler-plugin.ts";
 import { type ImportGraph, recordImports } from "./import-graph.ts";
 import { installedModules } from "./installed.ts";
@@ -59,7 +60,7 @@ async function buildTogether(
   inputs: BundleInputs,
   { project, scratch }: SpecBundleOptions,
 ): Promise<{ output: Built } | { failed: Problem[] }> {
-  const { build } = await import("esbuild");
+  const { build } = bundler();
   const thunks = files.map((file) => `() => import(${JSON.stringify(file)})`);
   try {
     const { outputFiles } = await build({

@@ -21,7 +21,10 @@ async function resolveAll(project: TempProject) {
 describe("a definition as data", () => {
   it("says what the server needs to know", async () => {
     const project = tempProject({
-      [NOTE_FILE]: `${NOTE_DEFINITION.replace("initialStatus:", 'status: z.object({ phase: z.string() }), maxConcurrent: 2, deadlineMs: 5_000, sources: [{ kind: "every", everyMs: 60_000 }], initialStatus:')}`,
+      [NOTE_FILE]: NOTE_DEFINITION.replace(
+        "initialStatus:",
+        'status: z.object({ phase: z.string() }), maxConcurrent: 2, deadlineMs: 5_000, sources: [{ kind: "every", everyMs: 60_000 }], initialStatus:',
+      ),
     });
     const found = await resolveAll(project);
     expect(lines(found)).toEqual([]);
@@ -225,7 +228,7 @@ describe("a definition that can't be used is a problem at its file", () => {
     );
     expect(found.managers).toEqual([]);
     const told = found.problems.map(({ file, message }) => [/\d+/.exec(file)?.[0], message]);
-    expect(told.sort()).toEqual(
+    expect(told.toSorted(([left], [right]) => Number(left) - Number(right))).toEqual(
       WRONG.map(([, , message], index) => [
         String(index),
         typeof message === "string"

@@ -69,6 +69,17 @@ export default [];`);
     expect(isRunning(pid)).toBe(false);
   });
 
+  it("among hundreds as well", async () => {
+    const made = project("while (true) {}\nexport default [];");
+    const many = Array.from({ length: 600 }, (_, index) => `many/${index}.resource.json`);
+    for (const file of many) made.write(file, json(file));
+    const found = await loadSpecs(made, [...many, ...FILES], {}, { evaluateMs: 1_000 });
+    expect(lines(found)).toEqual([
+      "bad.resource.ts:1:1: did not finish within 1 s; look for an endless loop",
+    ]);
+    expect(found.desired).toHaveLength(602);
+  });
+
   it("several are all named, up to a few", async () => {
     const loop = "while (true) {}\nexport default [];";
     const made = project(loop);
