@@ -1,5 +1,4 @@
 import Database from "better-sqlite3";
-import { widgetKey } from "./project.ts";
 
 export type Filling = {
   /** Lane of an accepted manager. */
@@ -26,7 +25,8 @@ export function fillStore(file: string, filling: Filling): void {
   const values = { lane, from, count, now, text: "x".repeat(bytes), hour: HOUR_MS };
   const numbers = `WITH RECURSIVE n (i) AS (
     SELECT @from UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @from + @count)`;
-  const key = `format('${widgetKey(0).replace(/0+$/, "")}%06d', i)`;
+  // As widgetKey of project.ts.
+  const key = "format('w%06d', i)";
   const run = (sql: string): void => {
     const used = Object.entries(values).filter(([name]) => sql.includes(`@${name}`));
     database.prepare(sql).run(Object.fromEntries(used));

@@ -87,10 +87,23 @@ export class Host {
 }
 
 export async function startHost(project: Project, concurrency: number): Promise<Host> {
+  return (await startAndExpect(project, concurrency, Number.MAX_SAFE_INTEGER)).host;
+}
+
+/** Starts a host that reports when so many passes are settled. */
+export async function startAndExpect(
+  project: Project,
+  concurrency: number,
+  settles: number,
+): Promise<{ host: Host; done: Promise<HostReport> }> {
   mkdirSync(project.home, { recursive: true });
-  const child = fork(program("host"), [project.home, String(concurrency)], { cwd: project.root });
+  const child = fork(program("host"), [project.home, String(concurrency), String(settles)], {
+    cwd: project.root,
+  });
+  const done = next(child, "report") as Promise<HostReport>;
+  done.catch(() => undefined);
   await next(child, "ready");
-  return new Host(child, await connect({ home: project.home }));
+  return { host: new Host(child, await connect({ home: project.home })), done };
 }
 
 /** Writes `count` JSON specs and applies them with the command line; waits until all are settled. */

@@ -40,25 +40,34 @@ export const CLOCK = `
 
 /** Makes a project whose manager `widget` has this body. */
 export function makeProject(body: string, options: { concurrency?: number } = {}): Project {
+  const project = layProject();
+  addManager(project, "widget", body.replaceAll("CONCURRENCY", String(options.concurrency ?? 2)));
+  return project;
+}
+
+function layProject(): Project {
   const workspace = makeWorkspace();
   const root = path.join(workspace, "project");
   const home = path.join(workspace, "home");
   const specs = path.join(root, ".pi", "resources");
-  const managers = path.join(root, ".pi", "resource-managers");
   mkdirSync(specs, { recursive: true });
-  mkdirSync(managers, { recursive: true });
+  return { root, home, specs, env: { PI_WORKFLOWS_HOME: home } };
+}
+
+export function addManager(project: Project, name: string, body: string): void {
+  const folder = path.join(project.root, ".pi", "resource-managers");
+  mkdirSync(folder, { recursive: true });
   writeFileSync(
-    path.join(managers, "widget.resource-manager.ts"),
+    path.join(folder, `${name}.resource-manager.ts`),
     `import { conditionTrue, defineResourceManager } from "@osolmaz/pi-workflows/resource-managers";
 void conditionTrue;
 export default defineResourceManager<{ name: string; size: number; text: string }, object>({
-  name: "widget",
+  name: ${JSON.stringify(name)},
   spec: ${JSON.stringify(SPEC_SCHEMA)},
-  initialStatus: () => ({}),${body.replaceAll("CONCURRENCY", String(options.concurrency ?? 2))}
+  initialStatus: () => ({}),${body}
 });
 `,
   );
-  return { root, home, specs, env: { PI_WORKFLOWS_HOME: home } };
 }
 
 const SPEC_SCHEMA = {
@@ -86,10 +95,19 @@ export function widgetKey(index: number): string {
 }
 
 export function writeJsonSpec(project: Project, index: number, size = 1): void {
-  writeFileSync(
-    path.join(project.specs, `${widgetKey(index)}.resource.json`),
-    `${JSON.stringify({ resourceManager: "widget", key: widgetKey(index), spec: widget(index, size) }, null, 2)}\n`,
-  );
+  writeManifest(project, "widget", index, size);
+}
+
+export function writeManifest(
+  project: Project,
+  resourceManager: string,
+  index: number,
+  size: number,
+): void {
+  const key = widgetKey(index);
+  const manifest = { resourceManager, key, spec: widget(index, size) };
+  const file = path.join(project.specs, `${resourceManager}-${key}.resource.json`);
+  writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 export function writeTypeScriptSpec(project: Project, index: number, size = 1): void {

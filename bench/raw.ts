@@ -128,6 +128,11 @@ export class RawStore {
     });
   }
 
+  /** What a plan must know of every resource. */
+  readAll(): unknown[] {
+    return (this.#statements["readAll"] as Database.Statement).all();
+  }
+
   count(table: "resource" | "queue" | "pass" | "effect"): number {
     return this.database.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
   }
@@ -151,7 +156,7 @@ const SQL = {
   counters: "UPDATE store_state SET sequence = ?",
   enqueueAll: `INSERT INTO queue (resource_id, lane, class, ready_at, seq, cause, enqueue_seq)
     SELECT id, lane, 0, ?, id, 'request', id FROM resource WHERE lane = ? AND state = 'live'`,
-  claim: `UPDATE queue SET claim_token = ?, claim_generation = ?, reconcile_id = ?, claimed_seq = enqueue_seq,
+  claim: `UPDATE queue SET claim_token = ?, claim_generation = ?, reconcile_id = ?, read_generation = 1, claimed_seq = enqueue_seq,
       claim_cause = cause, claimed_at = ?, claim_expires_at = ?, ready_at = 9007199254740991
     WHERE resource_id = (SELECT resource_id FROM queue WHERE claim_token IS NULL AND lane = ?
       AND class = 0 AND ready_at <= ? ORDER BY ready_at, seq LIMIT 1)
@@ -159,6 +164,8 @@ const SQL = {
   read: `SELECT resource.id, uid, key, generation, resource_version AS resourceVersion, body AS spec,
       status, conditions
     FROM resource JOIN spec_body ON spec_body.id = body_id WHERE resource.id = ?`,
+  readAll: `SELECT uid, key, resource_version, generation, spec_hash, labels, depends_on, owner_kind,
+      owner_name, file, prunable, suspended, deletion_at FROM resource WHERE state = 'live'`,
   leave: "DELETE FROM queue WHERE resource_id = ? AND claim_token = ?",
   pass: `INSERT INTO pass (resource_id, claim_generation, claim_token, reconcile_id, generation, cause,
       outcome, started_at, duration)

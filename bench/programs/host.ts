@@ -1,10 +1,11 @@
 // A server in a process of its own, as `pi-workflows server run` makes one, that also counts its
-// commits and settles and measures its event loop. Arguments: state folder, passes at once.
+// commits and settles and measures its event loop. Arguments: state folder, passes at once, and how
+// many settles to report when they are done.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createServer } from "../../src/server/index.ts";
 import type { HostReport, HostRequest } from "../host.ts";
 
-const [home = "", concurrency = ""] = process.argv.slice(2);
+const [home = "", concurrency = "", expected = ""] = process.argv.slice(2);
 
 /** How often the event loop is looked at. The monitor counts this interval in: it is taken off. */
 const RESOLUTION_MS = 1;
@@ -12,7 +13,7 @@ const RESOLUTION_MS = 1;
 const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let commits = 0;
 let settles = 0;
-let wanted = Number.POSITIVE_INFINITY;
+let wanted = Number(expected);
 
 const server = createServer({
   home,
