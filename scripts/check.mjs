@@ -8,6 +8,7 @@ const CHECKS = [
   ["types", "node_modules/.bin/tsc", ["-p", "."]],
   ["lint", "node_modules/.bin/oxlint", ["--type-aware"]],
   ["format", "node_modules/.bin/oxfmt", ["--check"]],
+  ["dead code", "node_modules/.bin/knip", []],
   ["generated files", process.execPath, ["scripts/generate.mjs", "--check"]],
 ];
 
