@@ -442,6 +442,7 @@ describe("conditions", () => {
       Mergeable: ["unknown", "MergeabilityUnknown"],
       Blocked: [true, "BlockingLabels"],
       Merged: [false, "Open"],
+      Held: [false, "NotHeld"],
     });
   });
 });

@@ -20,12 +20,12 @@ export function conditionsOf(seen: Observation, findings: readonly Finding[]): C
     const found = first(type);
     if (!found) return conditionTrue(type, reason, at);
     return found.reason === "MergeabilityUnknown"
-      ? conditionUnknown(type, found.reason, found.message)
-      : conditionFalse(type, found.reason, found.message);
+      ? conditionUnknown(type, found.reason, `${at}: ${found.message}`)
+      : conditionFalse(type, found.reason, `${at}: ${found.message}`);
   };
   return [
     incomplete
-      ? conditionUnknown("Observed", incomplete.reason, incomplete.message)
+      ? conditionUnknown("Observed", incomplete.reason, `${at}: ${incomplete.message}`)
       : conditionTrue("Observed", "Read", `${at} by ${seen.source}`),
     holds("HeadMatches", "AsExpected"),
     holds("ChecksPassing", "Passed"),
@@ -35,6 +35,7 @@ export function conditionsOf(seen: Observation, findings: readonly Finding[]): C
       ? conditionTrue("Blocked", blocked.reason, `${at}: ${blocked.message}`)
       : conditionFalse("Blocked", "NothingInTheWay", at),
     conditionFalse("Merged", "Open", at),
+    conditionFalse("Held", "NotHeld", at),
   ];
 }
 
@@ -45,7 +46,7 @@ export function notReady(seen: Observation, findings: readonly Finding[]): Condi
   return conditionFalse(
     "Ready",
     first?.reason ?? "Unknown",
-    `${short(seen.pull.headSha)}: ${words}`,
+    `at ${short(seen.pull.headSha)}: ${words}`,
   );
 }
 

@@ -132,20 +132,20 @@ const RULES: readonly Rule[] = [
       : undefined,
   ({ seen: { pull } }) =>
     pull.mergeable === "no" || pull.mergeState === "DIRTY"
-      ? unmergeable("Conflict", `head ${short(pull.headSha)} conflicts with ${pull.baseRef}`)
+      ? unmergeable("Conflict", `it conflicts with ${pull.baseRef}`)
       : undefined,
-  ({ seen: { pull }, checks }) =>
+  ({ checks }) =>
     checks.failed.length === 0
       ? undefined
-      : failing("ChecksFailed", pull.headSha, `failed: ${checks.failed.join(", ")}`, MINUTE),
+      : failing("ChecksFailed", `failed: ${checks.failed.join(", ")}`, MINUTE),
   ({ reviews: { changesAskedBy } }) =>
     changesAskedBy.length === 0
       ? undefined
       : unapproved("ChangesRequested", `changes asked for by ${changesAskedBy.join(", ")}`),
-  ({ seen: { pull }, reviews: { missing } }) =>
+  ({ reviews: { missing } }) =>
     missing.length === 0
       ? undefined
-      : unapproved("MissingApprovals", `${short(pull.headSha)} lacks ${missing.join("; ")}`),
+      : unapproved("MissingApprovals", `it lacks ${missing.join("; ")}`),
   ({ seen: { unresolvedThreads }, spec: { require } }) => judgeThreads(unresolvedThreads, require),
   judgePendingChecks,
   judgeBehind,
@@ -199,9 +199,8 @@ function judgeThreads(
   );
 }
 
-function judgePendingChecks({ seen, spec, memory, now, checks }: Situation): Finding | undefined {
+function judgePendingChecks({ spec, memory, now, checks }: Situation): Finding | undefined {
   const { minWait, deadline } = spec.require.checks;
-  const { headSha } = seen.pull;
   const waiting = [
     ...(checks.missing.length > 0 ? [`not reported: ${checks.missing.join(", ")}`] : []),
     ...(checks.pending.length > 0 ? [`not completed: ${checks.pending.join(", ")}`] : []),
@@ -211,18 +210,18 @@ function judgePendingChecks({ seen, spec, memory, now, checks }: Situation): Fin
   if (waiting.length > 0) {
     const what = waiting.join("; ");
     return age > milliseconds(deadline)
-      ? failing("ChecksOverdue", headSha, `after ${deadline} still ${what}`, 5 * MINUTE)
-      : failing("WaitingForChecks", headSha, what, 30 * SECOND);
+      ? failing("ChecksOverdue", `after ${deadline} still ${what}`, 5 * MINUTE)
+      : failing("WaitingForChecks", what, 30 * SECOND);
   }
   const left = milliseconds(minWait) - age;
   if (left <= 0) return undefined;
   const message = `waits ${minWait} from the first sight of this head for checks to begin`;
-  return failing("WaitingForChecks", headSha, message, left);
+  return failing("WaitingForChecks", message, left);
 }
 
 function judgeBehind({ seen: { pull }, spec }: Situation): Finding | undefined {
   if (pull.mergeState !== "BEHIND") return undefined;
-  const why = `head ${short(pull.headSha)} lacks commits of ${pull.baseRef}`;
+  const why = `it lacks commits of ${pull.baseRef}`;
   if (spec.update.mode === "never") return unmergeable("Behind", `${why}; update.mode is never`);
   if (spec.expectedHeadSha !== undefined) {
     return unmergeable("Behind", `${why}; expectedHeadSha pins the head, so it is not updated`);
@@ -258,6 +257,6 @@ function unmergeable(reason: Reason, message: string, waitMs = MINUTE): Finding 
 function unapproved(reason: Reason, message: string): Finding {
   return { about: "Approved", reason, message, waitMs: MINUTE };
 }
-function failing(reason: Reason, headSha: string, message: string, waitMs: number): Finding {
-  return { about: "ChecksPassing", reason, message: `${short(headSha)}: ${message}`, waitMs };
+function failing(reason: Reason, message: string, waitMs: number): Finding {
+  return { about: "ChecksPassing", reason, message, waitMs };
 }

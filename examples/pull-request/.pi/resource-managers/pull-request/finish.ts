@@ -66,7 +66,7 @@ function merging(
       conditionTrue("Observed", "Read", `at ${short(merged.headSha)}`),
       conditionFalse("Merging", "Done", message),
       conditionFalse("Blocked", "Merged", message),
-      conditionFalse("Held", "NotHeld"),
+      conditionFalse("Held", "NotHeld", `at ${short(merged.headSha)}`),
     ],
   };
 }

@@ -66,7 +66,6 @@ export async function pursue(
     conditionFalse("Ready", "Merging", message),
     conditionTrue("Merging", "Decided", message),
     ...conditionsOf(seen, []),
-    conditionFalse("Held", "NotHeld"),
   ];
   const intended = status.merge;
   const isOpen =

@@ -121,7 +121,6 @@ async function wait(pass: Pass, seen: Observation, { findings }: Decision): Prom
       notReady(seen, findings),
       ...conditionsOf(seen, findings),
       conditionFalse("Merging", "NotReady", `at ${short(seen.pull.headSha)}`),
-      conditionFalse("Held", "NotHeld"),
     ],
   });
 }
@@ -151,7 +150,6 @@ function wouldMerge({ ctx, settings, spec, status }: Pass, seen: Observation): R
       conditionFalse("Ready", "DryRun", message),
       ...conditionsOf(seen, []),
       conditionFalse("Merging", "DryRun", message),
-      conditionFalse("Held", "NotHeld"),
     ],
   });
 }
