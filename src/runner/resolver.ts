@@ -23,11 +23,20 @@ export type ResolveRequest = {
   managers?: string[] | "all";
   /** Folder of definitions for every project; by default the user's. */
   globalFolder?: string;
+  /**
+   * Reads spec files, definitions and local imports as blobs of this commit instead of the disk;
+   * packages come from the project's node_modules.
+   */
+  revision?: { gitDir: string; commit: string };
   signal?: AbortSignal;
 };
 
 /** What the files mean. `managers` holds the definitions that the specs use, with their bundles. */
-export type Resolution = Omit<LoadedSpecs, "managers"> & { managers: ManagerProposal[] };
+export type Resolution = Omit<LoadedSpecs, "managers"> & {
+  managers: ManagerProposal[];
+  /** By spec file, the local files that it imports, directly or not; as places name them. */
+  imports?: Record<string, string[]>;
+};
 
 /** Files that end or hang their process before the rest of a load is given up. */
 const MAX_FAULTS = 3;

@@ -4,6 +4,7 @@ import { globSync, isDynamicPattern } from "tinyglobby";
 import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import { displayPath } from "./project.ts";
+import { SPEC_FILE } from "./spec-file.ts";
 import { problemOf } from "./text.ts";
 
 /** Where to look for spec files. */
@@ -20,7 +21,6 @@ export type DiscoverRequest = {
 /** The spec files found, absolute and sorted, and what could not be looked at. */
 export type Discovered = { files: string[]; problems: Problem[] };
 
-const SPEC_FILE = /\.resource\.(?:json|ts|mts|js|mjs)$/;
 /** What a file that is named outright may be called as well. */
 const NAMED_FILE = /\.(?:json|jsonc|ts|mts|js|mjs)$/;
 const NEVER_ENTERED = new Set(["node_modules", ".git"]);

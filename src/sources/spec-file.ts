@@ -7,3 +7,6 @@ export const ALL_TYPESCRIPT = "*";
 export function isTypeScript(file: string): boolean {
   return /\.[cm]?[jt]s$/.test(file);
 }
+
+/** What a spec file is called, where a folder is searched for them. */
+export const SPEC_FILE = /\.resource\.(?:json|ts|mts|js|mjs)$/;

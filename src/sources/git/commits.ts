@@ -37,16 +37,17 @@ function parseCommit(oid: string, text: string): Commit {
 }
 
 /** A file of a commit's tree. */
-export type TreeFile = { oid: string; mode: "file" | "executable" | "symlink" };
+export type TreeFile = { oid: string; mode: "file" | "executable" | "symlink" | "submodule" };
 
 /**
  * The files of a commit below `folders` (all of them where there are none), by path from the top.
- * Submodules are left out: their files are another repository's.
+ * Submodules are left out, because their files are another repository's, unless asked for.
  */
 export async function listTree(
   repository: Repository,
   commit: string,
   folders: string[],
+  { submodules = false }: { submodules?: boolean } = {},
 ): Promise<Map<string, TreeFile>> {
   const listed = await git(repository.gitDir, [
     "ls-tree",
@@ -59,14 +60,16 @@ export async function listTree(
   ]);
   const files = new Map<string, TreeFile>();
   for (const entry of listed.split("\0")) {
-    const match = /^(100644|100664|100755|120000) blob ([0-9a-f]+)\t([\s\S]+)$/.exec(entry);
-    if (match) files.set(match[3] ?? "", { oid: match[2] ?? "", mode: modeOf(match[1] ?? "") });
+    const match = /^(100644|100664|100755|120000|160000) \w+ ([0-9a-f]+)\t([\s\S]+)$/.exec(entry);
+    if (!match || (match[1] === "160000" && !submodules)) continue;
+    files.set(match[3] ?? "", { oid: match[2] ?? "", mode: modeOf(match[1] ?? "") });
   }
   return files;
 }
 
 function modeOf(mode: string): TreeFile["mode"] {
   if (mode === "120000") return "symlink";
+  if (mode === "160000") return "submodule";
   return mode === "100755" ? "executable" : "file";
 }
 
