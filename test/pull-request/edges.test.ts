@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -212,6 +215,30 @@ describe("the spec", () => {
   it("can be written as JSON Schema, for editors", () => {
     const json = z.toJSONSchema(pullRequestSpec, { io: "input" });
     expect(json.required).toEqual(["repository", "number", "baseRef"]);
+  });
+});
+
+describe("GitHub Enterprise Server", () => {
+  it("is called below /api/v3, its GraphQL at /api/graphql", async () => {
+    const paths: string[] = [];
+    const server = createServer((request, response) => {
+      paths.push(request.url ?? "");
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end(JSON.stringify({ message: "Not Found" }));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { connect } = settingsFrom({}, Date.now);
+    const client = await connect(`http://127.0.0.1:${port}/api/v3`);
+    const { signal } = new AbortController();
+    await expect(client.read("GET /user", {}, z.object({}), signal)).rejects.toThrow(/404/);
+    await expect(
+      client.graphql("query { viewer { login } }", {}, z.object({}), signal),
+    ).rejects.toThrow(/404/);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect(paths).toEqual(["/api/v3/user", "/api/graphql"]);
   });
 });
 

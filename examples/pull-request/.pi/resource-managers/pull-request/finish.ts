@@ -31,7 +31,8 @@ export async function finish(
   const { headSha } = seen.pull;
   const wrong = whyNotThis(seen, pass);
   if (wrong) return ctx.settled(await holding(pass, seen, wrong.reason, wrong.message));
-  const { sha = "", at = "", by = "ghost" } = merge ?? {};
+  // A head that was pushed to the base by hand has no merge commit of its own.
+  const { sha = headSha, at = "", by = "ghost" } = merge ?? {};
   const known = status.merged?.generation === resource.metadata.generation;
   if (!known && !(await contains(pass.client, targetOf(spec), sha, ctx.signal))) {
     const message = `GitHub shows it as merged, and ${spec.baseRef} does not contain ${short(sha)}`;
