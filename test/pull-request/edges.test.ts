@@ -229,8 +229,8 @@ describe("GitHub Enterprise Server", () => {
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const { connect } = settingsFrom({}, Date.now);
-    const client = await connect(`http://127.0.0.1:${port}/api/v3`);
+    const settings = settingsFrom({}, Date.now);
+    const client = await settings.connect(`http://127.0.0.1:${port}/api/v3`);
     const { signal } = new AbortController();
     await expect(client.read("GET /user", {}, z.object({}), signal)).rejects.toThrow(/404/);
     await expect(
