@@ -141,13 +141,18 @@ export function beginEpoch(tx: Transaction): { epoch: number; recovered: number 
 }
 
 function endWithoutAnswer(tx: Transaction, row: ClaimedRow, message: string): void {
-  endPass(tx, row, {
-    reconcileId: row.reconcile_id,
-    observedGeneration: row.read_generation,
-    outcome: { kind: "crashed", fault: "lease-lost", message },
-    startedAt: tx.toWall(row.claimed_at),
-    durationMs: Math.max(0, tx.queueTime - row.claimed_at),
-    // Nobody is waiting beside it: there is nothing for jitter to spread.
-    random: 0.5,
-  });
+  // Without its token in the record, so that its late settle is refused, not answered (F-1).
+  endPass(
+    tx,
+    { ...row, claim_token: "" },
+    {
+      reconcileId: row.reconcile_id,
+      observedGeneration: row.read_generation,
+      outcome: { kind: "crashed", fault: "lease-lost", message },
+      startedAt: tx.toWall(row.claimed_at),
+      durationMs: Math.max(0, tx.queueTime - row.claimed_at),
+      // Nobody is waiting beside it: there is nothing for jitter to spread.
+      random: 0.5,
+    },
+  );
 }

@@ -20,6 +20,8 @@ export type ClaimedRow = Pick<
   | "conditions"
   | "status"
 > & {
+  /** Marked for now since the claim (Q-2). */
+  dirty: 0 | 1;
   class: number;
   ready_at: number;
   seq: number;
@@ -40,7 +42,7 @@ export type ClaimedRow = Pick<
 /** A query of claimed rows, to be continued with its conditions on `r` and `q`. */
 export const SELECT_CLAIMED = `SELECT r.id, r.uid, r.lane, r.key, r.resource_version, r.generation,
     r.deletion_at, r.finalizers, r.suspended, r.observed_generation, r.conditions, r.status,
-    q.class, q.ready_at, q.seq, q.cause, q.attempts, q.crash_attempts, q.backoff_until,
+    q.enqueue_seq > q.claimed_seq AS dirty, q.class, q.ready_at, q.seq, q.cause, q.attempts, q.crash_attempts, q.backoff_until,
     q.hot_passes, q.hot_since, q.claim_token, q.claim_generation, q.reconcile_id, q.read_generation,
     q.claim_cause,
     q.claimed_at

@@ -19,8 +19,10 @@ export type NextPass = {
   hotSince: number;
   /** True when passes ask for passes too often (B-5). */
   hot: boolean;
-  /** True when the runtime gives up until the spec changes or a person asks (B-6). */
+  /** True when there were too many passes without an answer (B-6). */
   stalled: boolean;
+  /** True when the runtime gives up until the spec changes or a person asks. */
+  givenUp: boolean;
 };
 
 type Counters = Pick<
@@ -48,6 +50,7 @@ export function nextPass(
     hotSince: row.hot_since,
     hot: false,
     stalled: false,
+    givenUp: false,
   };
   switch (outcome.kind) {
     case "settled":
@@ -58,14 +61,14 @@ export function nextPass(
     case "requeueAfter":
       return askedFor(row, rested, at.queueTime, Math.ceil(outcome.delayMs));
     case "failed":
-      return outcome.terminal ? rested : failed(row, rested, at);
+      return outcome.terminal ? { ...rested, givenUp: true } : failed(row, rested, at);
     case "crashed":
       return crashed(row, rested, { ...at, fault: outcome.fault });
   }
 }
 
 function askedFor(row: Counters, rested: NextPass, now: number, delayMs: number): NextPass {
-  const fresh = PROGRESS.has(row.claim_cause) || now - row.hot_since > MINUTE;
+  const fresh = PROGRESS.has(row.claim_cause) || now - row.hot_since >= MINUTE;
   const hotPasses = fresh ? 1 : row.hot_passes + 1;
   return {
     ...rested,
@@ -102,7 +105,7 @@ function crashed(
     return { ...kept, crashAttempts: row.crash_attempts, wanted: now };
   }
   const crashAttempts = row.crash_attempts + 1;
-  if (crashAttempts >= LIMITS.crashAttempts) return { ...rested, stalled: true };
+  if (crashAttempts >= LIMITS.crashAttempts) return { ...rested, stalled: true, givenUp: true };
   if (end.fault === "lease-lost") return { ...kept, crashAttempts, wanted: now };
   const until = end.queueTime + backoffMs(crashAttempts, end.random);
   return { ...kept, crashAttempts, backoffUntil: until, wanted: { at: until, cause: "retry" } };

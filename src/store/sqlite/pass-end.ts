@@ -62,7 +62,8 @@ export function endPass(
 
 /** Ends the claim: the key waits for what comes first, or leaves the queue. Returns the wall time. */
 function release(tx: Transaction, row: ClaimedRow, next: NextPass): number | undefined {
-  const asked = row.ready_at !== NEVER;
+  // A poll that is due some time does not bring back a key that was given up.
+  const asked = row.ready_at !== NEVER && (row.dirty === 1 || !next.givenUp);
   if (row.suspended === 1 || (!asked && !next.wanted)) {
     tx.run("DELETE FROM queue WHERE resource_id = ?", row.id);
     return undefined;

@@ -1,0 +1,186 @@
+import { expect, it } from "vitest";
+import type { EffectDecision } from "../../../src/model/effect.ts";
+import { LIMITS } from "../../../src/model/limits.ts";
+import type { Claimed } from "../../../src/store/store.ts";
+import {
+  CRASHED,
+  type Driver,
+  EFFECT,
+  keysOf,
+  type ModelledStore,
+  type Start,
+} from "../support.ts";
+
+export function effectSuite(start: Start): void {
+  type Begun = { driver: Driver; claimed: Claimed; decision: EffectDecision };
+  async function begun(): Promise<Begun> {
+    const driver = await start();
+    await driver.put("a", 1);
+    const claimed = await driver.claimOne();
+    return { driver, claimed, decision: await driver.store.beginEffect(claimed.claim, EFFECT) };
+  }
+  function settle(
+    { driver, claimed, decision }: Begun,
+    outcome: Parameters<ModelledStore["settleEffect"]>[1]["outcome"],
+  ) {
+    const { requestFingerprint } = decision.effect;
+    return driver.store.settleEffect(claimed.claim, {
+      key: EFFECT.key,
+      requestFingerprint,
+      outcome,
+    });
+  }
+  /** The next pass, after the one before died. */
+  async function nextPass({ driver, claimed }: Begun): Promise<Claimed> {
+    await driver.settle(claimed, CRASHED);
+    driver.clock.advance(LIMITS.backoffCapMs);
+    return driver.claimOne();
+  }
+
+  it("E-1: the first begin records the effect as pending and says to call", async () => {
+    const { driver, decision } = await begun();
+    expect(decision).toMatchObject({ next: "call", effect: { state: "pending", attempts: 1 } });
+    expect(await driver.store.effects({ open: true })).toHaveLength(1);
+  });
+
+  it("E-2: after an unanswered call the next pass must observe, and calls again only with proof", async () => {
+    const started = await begun();
+    const { driver } = started;
+    const { claim } = await nextPass(started);
+    expect((await driver.store.beginEffect(claim, EFFECT)).next).toBe("observe");
+    expect((await driver.store.beginEffect(claim, EFFECT)).next).toBe("observe");
+    const proven = await driver.store.beginEffect(claim, { ...EFFECT, provenAbsent: true });
+    expect(proven).toMatchObject({ next: "call", effect: { state: "pending", attempts: 2 } });
+  });
+
+  it("E-2: a proof of absence is worth nothing while a call may be under way", async () => {
+    const { driver, claimed } = await begun();
+    const again = driver.store.beginEffect(claimed.claim, { ...EFFECT, provenAbsent: true });
+    await expect(again).rejects.toMatchObject({ code: "EFFECT_CONFLICT" });
+  });
+
+  it("E-3: an applied effect is returned with its result and not called again", async () => {
+    const started = await begun();
+    await settle(started, { state: "applied", externalRef: "abc", result: { merged: true } });
+    const { driver, claimed } = started;
+    const again = await driver.store.beginEffect(claimed.claim, EFFECT);
+    const effect = { state: "applied", externalRef: "abc", result: { merged: true } };
+    expect(again).toMatchObject({ next: "done", effect });
+  });
+
+  it("E-4: one key for another request is refused", async () => {
+    const { driver, claimed } = await begun();
+    const other = driver.store.beginEffect(claimed.claim, { ...EFFECT, request: { number: 8 } });
+    await expect(other).rejects.toMatchObject({ code: "EFFECT_CONFLICT" });
+  });
+
+  it("E-4: the order of a request's members does not matter", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    const { claim } = await driver.claimOne();
+    const request = { x: 1, y: -0 };
+    const { effect } = await driver.store.beginEffect(claim, { ...EFFECT, request });
+    const outcome = { state: "applied" as const };
+    const { requestFingerprint } = effect;
+    await driver.store.settleEffect(claim, { key: EFFECT.key, requestFingerprint, outcome });
+    const same = { ...EFFECT, request: { y: 0, x: 1 } };
+    expect((await driver.store.beginEffect(claim, same)).next).toBe("done");
+  });
+
+  it("E-5: applied and rejected are final", async () => {
+    const started = await begun();
+    await settle(started, { state: "rejected", reason: "not allowed" });
+    const turned = settle(started, { state: "applied" });
+    await expect(turned).rejects.toMatchObject({ code: "EFFECT_NOT_OPEN" });
+    const { driver, claimed } = started;
+    const byHand = driver.store.resolveEffect(
+      claimed.claim.uid,
+      EFFECT.key,
+      { state: "applied" },
+      "ann",
+    );
+    await expect(byHand).rejects.toMatchObject({ code: "EFFECT_NOT_OPEN" });
+  });
+
+  it("E-6: a pass that ends without an answer leaves its calls indeterminate", async () => {
+    const started = await begun();
+    await started.driver.settle(started.claimed, CRASHED);
+    expect(await started.driver.store.effects({})).toMatchObject([{ state: "indeterminate" }]);
+  });
+
+  it("E-6: so does the end of the server", async () => {
+    const { driver } = await begun();
+    await driver.store.beginEpoch();
+    expect(await driver.store.effects({})).toMatchObject([{ state: "indeterminate" }]);
+  });
+
+  it("E-9: a parked effect stays parked under a new spec, and blocks nothing else", async () => {
+    const started = await begun();
+    const { driver, claimed } = started;
+    await settle(started, { state: "indeterminate", reason: "can't tell", park: true });
+    await driver.settle(claimed, { kind: "parked", effectKey: EFFECT.key, message: "can't tell" });
+    expect(await driver.queued("a")).toBeUndefined();
+    await driver.put("a", 2);
+    const { claim } = await driver.claimOne();
+    const again = await driver.store.beginEffect(claim, EFFECT);
+    expect(again).toMatchObject({ next: "observe", effect: { parked: true } });
+    await driver.put("b", 1);
+    expect(keysOf(await driver.claim())).toEqual(["b"]);
+  });
+
+  it("parks an effect whose calls are used up", async () => {
+    let started = await begun();
+    const { driver } = started;
+    for (let call = 2; call <= LIMITS.effectAttempts; call += 1) {
+      const claimed = await nextPass(started);
+      const decision = await driver.store.beginEffect(claimed.claim, {
+        ...EFFECT,
+        provenAbsent: true,
+      });
+      expect(decision).toMatchObject({ next: "call", effect: { attempts: call } });
+      started = { driver, claimed, decision };
+    }
+    const { claim } = await nextPass(started);
+    const spent = await driver.store.beginEffect(claim, { ...EFFECT, provenAbsent: true });
+    expect(spent).toMatchObject({
+      next: "observe",
+      effect: { parked: true, state: "indeterminate" },
+    });
+  });
+
+  it("E-10: a fenced pass may still say how its own call ended, and wakes the key", async () => {
+    const started = await begun();
+    await started.driver.store.beginEpoch();
+    const unknown = settle(started, { state: "indeterminate", reason: "time-out", park: false });
+    await expect(unknown).rejects.toMatchObject({ code: "LEASE_LOST" });
+    expect(await settle(started, { state: "applied", externalRef: "abc" })).toMatchObject({
+      state: "applied",
+    });
+    const { conditions } = (await started.driver.store.get(started.driver.ref("a")))?.resource
+      .status ?? { conditions: undefined };
+    expect(conditions).toEqual([]);
+  });
+
+  it("E-10: but not once a later pass has called again", async () => {
+    const started = await begun();
+    const { claim } = await nextPass(started);
+    await started.driver.store.beginEffect(claim, EFFECT);
+    await started.driver.store.beginEffect(claim, { ...EFFECT, provenAbsent: true });
+    const late = settle(started, { state: "applied" });
+    await expect(late).rejects.toMatchObject({ code: "LEASE_LOST" });
+  });
+
+  it("an effect resolved by hand wakes its resource", async () => {
+    const started = await begun();
+    const { driver, claimed } = started;
+    await settle(started, { state: "indeterminate", reason: "can't tell", park: true });
+    await driver.settle(claimed, { kind: "parked", effectKey: EFFECT.key, message: "can't tell" });
+    const stored = await driver.store.get(driver.ref("a"));
+    expect(stored?.resource.status.conditions).toMatchObject([
+      { type: "EffectIndeterminate", status: true },
+    ]);
+    const outcome = { state: "applied" as const, externalRef: "abc" };
+    await driver.store.resolveEffect(claimed.claim.uid, EFFECT.key, outcome, "ann");
+    expect((await driver.claimOne()).cause).toBe("effect");
+  });
+}
