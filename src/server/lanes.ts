@@ -1,13 +1,18 @@
-import { LIMITS } from "../model/limits.ts";
 import type { ManagerRecord } from "../model/batch.ts";
+import { LIMITS } from "../model/limits.ts";
+import type { Claimed } from "../store/store.ts";
 
 /** What the scheduler knows of one lane: the queue of one manager of one project. */
 export type LaneState = {
   record: ManagerRecord;
   /** Passes in a runner now. */
   running: number;
+  /** Claimed keys that have not begun, oldest first. */
+  waiting: WaitingPass[];
   /** Places held by claims that have not been answered. */
   reserved: number;
+  /** Keys asked for beyond the places there are, by claims that have not been answered. */
+  ahead: number;
   /** True while a claim may find something. */
   hot: boolean;
   /** Rises with every wake, so that an empty claim does not undo a wake that came after it. */
@@ -20,62 +25,102 @@ export type LaneState = {
   unknown: boolean;
   /** Order of the latest pass: the lane served longest ago comes first. */
   served: number;
+  /** How long passes take, lately. Milliseconds; none yet: infinite. */
+  pace: number;
 };
+
+/** A claimed key, and since when it waits for its place: milliseconds of the monotonic clock. */
+export type WaitingPass = { claimed: Claimed; since: number };
 
 /** Passes at once. */
 export type Caps = { total: number; perProject: number };
 
-/** Lanes to ask, best first, with how many each may get. */
-export type Share = { lanes: { lane: number; max: number }[]; limit: number };
+/** How many more passes of a lane may begin. */
+export type Share = { lane: LaneState; places: number };
+
+// Below it, the commit between two passes takes longer than the passes, so that runners would wait.
+const QUICK_MS = 20;
+const PACE_WEIGHT = 0.2;
 
 export function newLane(record: ManagerRecord): LaneState {
-  return { record, running: 0, reserved: 0, hot: true, wakes: 0, unknown: true, served: 0 };
+  return {
+    record,
+    running: 0,
+    waiting: [],
+    reserved: 0,
+    ahead: 0,
+    hot: true,
+    wakes: 0,
+    unknown: true,
+    served: 0,
+    pace: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Something of the lane may be ready. */
+export function heat(lane: LaneState): void {
+  lane.hot = true;
+  lane.wakes += 1;
+}
+
+/** Remembers how long a pass of the lane took. */
+export function keepPace(lane: LaneState, durationMs: number): void {
+  lane.pace =
+    lane.pace === Number.POSITIVE_INFINITY
+      ? durationMs
+      : lane.pace + PACE_WEIGHT * (durationMs - lane.pace);
 }
 
 /**
- * Shares the free places among lanes that have something ready (Q-10): the project served longest
- * ago first, within it the lane served longest ago, and no lane more than its even part while others
- * wait. What a lane leaves over is shared again by the next claim. Undefined when nothing can be
- * claimed.
+ * How many keys to claim beyond the places there are. Passes so quick that runners would wait for
+ * the commit between two of them get as many in advance as run now; they begin as soon as those end.
  */
-export function share(lanes: Iterable<LaneState>, caps: Caps): Share | undefined {
-  const all = [...lanes];
-  const busy = (lane: LaneState): number => lane.running + lane.reserved;
-  let room = caps.total - sum(all.map(busy));
-  const projects = new Map<string, { room: number; served: number; lanes: LaneState[] }>();
-  for (const lane of all) {
-    const entry = projects.get(lane.record.project) ?? {
+export function aheadOf({ hot, pace, running, waiting, ahead }: LaneState): number {
+  return hot && pace < QUICK_MS ? Math.max(0, running - waiting.length - ahead) : 0;
+}
+
+/**
+ * Shares the free places among lanes that have something to run (Q-10): the project served longest
+ * ago first, within it the lane served longest ago, and no lane more than its even part while others
+ * wait. What a lane leaves over is shared again.
+ */
+export function share(lanes: Iterable<LaneState>, caps: Caps): Share[] {
+  const projects = new Map<string, Project>();
+  let room = caps.total;
+  for (const lane of lanes) {
+    const project = projects.get(lane.record.project) ?? {
       room: caps.perProject,
       served: 0,
       lanes: [],
     };
-    projects.set(lane.record.project, entry);
-    entry.room -= busy(lane);
-    entry.served = Math.max(entry.served, lane.served);
-    if (lane.hot && busy(lane) < lane.record.maxConcurrent) entry.lanes.push(lane);
+    projects.set(lane.record.project, project);
+    room -= busy(lane);
+    project.room -= busy(lane);
+    project.served = Math.max(project.served, lane.served);
+    const wants = lane.hot || lane.waiting.length > 0;
+    if (wants && busy(lane) < lane.record.maxConcurrent) project.lanes.push(lane);
   }
-  const open = [...projects.values()].filter(({ room, lanes }) => room > 0 && lanes.length > 0);
-  for (const { lanes } of open) lanes.sort((a, b) => a.served - b.served);
-  open.sort((a, b) => a.served - b.served);
-  const order = interleave(open);
-  if (room <= 0 || order.length === 0) return undefined;
+  const order = inTurn([...projects.values()].filter((project) => project.room > 0));
   const even = Math.ceil(room / order.length);
-  const shares: Share["lanes"] = [];
+  const shares: Share[] = [];
   for (const { lane, project } of order) {
-    const max = Math.min(even, room, project.room, lane.record.maxConcurrent - busy(lane));
-    if (max <= 0) continue;
-    shares.push({ lane: lane.record.lane, max });
-    room -= max;
-    project.room -= max;
+    const places = Math.min(even, room, project.room, lane.record.maxConcurrent - busy(lane));
+    if (places <= 0) continue;
+    shares.push({ lane, places });
+    room -= places;
+    project.room -= places;
   }
-  return { lanes: shares, limit: sum(shares.map(({ max }) => max)) };
+  return shares;
 }
 
-function interleave<P extends { lanes: LaneState[] }>(
-  projects: readonly P[],
-): { lane: LaneState; project: P }[] {
-  const order: { lane: LaneState; project: P }[] = [];
+type Project = { room: number; served: number; lanes: LaneState[] };
+
+/** Projects take turns, and within each its lanes. */
+function inTurn(projects: Project[]): { lane: LaneState; project: Project }[] {
+  projects.sort((left, right) => left.served - right.served);
+  for (const { lanes } of projects) lanes.sort((left, right) => left.served - right.served);
   const longest = Math.max(0, ...projects.map(({ lanes }) => lanes.length));
+  const order: { lane: LaneState; project: Project }[] = [];
   for (let turn = 0; turn < longest; turn += 1) {
     for (const project of projects) {
       const lane = project.lanes[turn];
@@ -85,12 +130,12 @@ function interleave<P extends { lanes: LaneState[] }>(
   return order;
 }
 
+function busy({ running, reserved }: LaneState): number {
+  return running + reserved;
+}
+
 /** How long a claim on any of these lanes must last: deadline, kill ladder, margin. */
 export function leaseFor(lanes: readonly LaneState[]): number {
   const longest = Math.max(...lanes.map(({ record }) => record.deadlineMs));
   return longest + 2 * LIMITS.killGraceMs + LIMITS.claimMarginMs;
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

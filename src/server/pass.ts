@@ -20,7 +20,7 @@ export type PassServices = {
 export type Pass = {
   claimed: Claimed;
   /** Calls it off; the outcome will have this fault. */
-  abort(fault: RunnerFault): void;
+  abort: (fault: RunnerFault) => void;
   done: Promise<PassOutcome>;
 };
 

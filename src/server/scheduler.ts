@@ -1,12 +1,23 @@
 import type { ManagerRecord } from "../model/batch.ts";
 import { toPiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { RunnerFault } from "../model/pass.ts";
+import type { PassOutcome, RunnerFault } from "../model/pass.ts";
 import type { Clock } from "../model/ports.ts";
 import type { RunnerPort } from "../runner/port.ts";
-import type { Claimed, ClaimRequest, Lane } from "../store/store.ts";
+import type { Claimed } from "../store/store.ts";
 import { createGate, type Gate } from "./gate.ts";
-import { leaseFor, newLane, share, type Caps, type LaneState } from "./lanes.ts";
+import {
+  aheadOf,
+  heat,
+  keepPace,
+  leaseFor,
+  newLane,
+  share,
+  type Caps,
+  type LaneState,
+  type WaitingPass,
+} from "./lanes.ts";
+import { Lookout } from "./lookout.ts";
 import { startPass, touchedBy, type Pass, type PassServices } from "./pass.ts";
 import { settlePass, type Ended } from "./settle.ts";
 
@@ -21,8 +32,14 @@ export type SchedulerOptions = PassServices & {
   random: () => number;
 };
 
-// A claim is renewed before a claim that would hand out its key when it has less than this left.
+// A claim with less than this left is renewed before a claim that would hand out its key.
 const RENEW_AHEAD_MS = 5_000;
+
+// What was read longer ago than this is looked at again before a pass begins with it.
+const FRESH_MS = 50;
+
+/** What one claim asks of a lane: the places it fills, and what is claimed ahead. */
+type Ask = { lane: LaneState; places: number; ahead: number; wakes: number };
 
 /**
  * Turns dirty keys into passes. Nothing here polls: a commit, an enqueue, a settle, or the one timer
@@ -34,19 +51,22 @@ export class Scheduler {
   readonly #lanes = new Map<number, LaneState>();
   readonly #running = new Map<string, Pass>();
   readonly #gate: Gate;
+  readonly #lookout: Lookout;
   readonly #counts = { done: 0, failed: 0 };
   #claiming = false;
-  /** Passes and claims that have not ended; draining waits for them. */
+  #aborted: RunnerFault | undefined;
+  /** Claims and passes that have not ended; draining waits for them. */
   #open = 0;
   #drained: (() => void) | undefined;
   #served = 0;
-  #scan: "none" | "running" | "again" = "none";
-  #timer: { at: number; cancel: () => void } | undefined;
   #heartbeat: (() => void) | undefined;
 
   constructor(options: SchedulerOptions) {
+    const { clock, log, store } = options;
+    const onHot = (): void => this.#pump();
     this.#options = options;
-    this.#gate = createGate(options.clock, options.log, () => this.#pump());
+    this.#gate = createGate(clock, log, onHot);
+    this.#lookout = new Lookout({ clock, log, store, lanes: this.#lanes, onHot });
   }
 
   /** Begins to claim. */
@@ -88,209 +108,183 @@ export class Scheduler {
   drain(): Promise<void> {
     this.#claiming = false;
     this.#heartbeat?.();
-    this.#timer?.cancel();
+    this.#lookout.stop();
     return new Promise((resolve) => {
       this.#drained = resolve;
-      this.#close(0);
+      this.#end(0);
     });
   }
 
-  /** Asks every pass under way to stop. */
+  /** Asks every pass under way to stop, and lets none begin. */
   abort(fault: RunnerFault): void {
+    this.#aborted = fault;
     for (const pass of this.#running.values()) pass.abort(fault);
+    this.#pump();
   }
 
+  /** Fills the free places: with what is claimed, then by claiming. */
   #pump(): void {
-    if (!this.#claiming || !this.#gate.isOpen()) return;
-    const shared = share(this.#lanes.values(), this.#options.caps);
-    if (!shared) return this.#arm();
-    const asked = shared.lanes.map(({ lane, max }) => {
-      const state = this.#lanes.get(lane) as LaneState;
-      state.reserved += max;
-      return { state, max, wakes: state.wakes };
-    });
-    const leaseMs = leaseFor(asked.map(({ state }) => state));
-    void this.#claim({ epoch: this.#options.epoch, ...shared, leaseMs }, asked);
+    if (!this.#gate.isOpen() && this.#claiming) return;
+    const asks: Ask[] = [];
+    for (const { lane, places } of share(this.#lanes.values(), this.#options.caps)) {
+      const ready = lane.waiting.splice(0, places);
+      for (const waiting of ready) void this.#run(lane, waiting);
+      const wanted = lane.hot ? places - ready.length : 0;
+      if (wanted > 0) asks.push({ lane, places: wanted, ahead: 0, wakes: lane.wakes });
+    }
+    if (!this.#claiming) return;
+    for (const lane of this.#lanes.values()) {
+      const ahead = aheadOf(lane);
+      if (ahead === 0) continue;
+      const ask = asks.find((other) => other.lane === lane);
+      if (ask) ask.ahead = ahead;
+      else asks.push({ lane, places: 0, ahead, wakes: lane.wakes });
+    }
+    if (asks.length > 0) void this.#claim(asks);
+    else this.#lookout.arm();
   }
 
-  async #claim(
-    request: ClaimRequest,
-    asked: { state: LaneState; max: number; wakes: number }[],
-  ): Promise<void> {
+  async #claim(asks: readonly Ask[]): Promise<void> {
+    const { store, epoch } = this.#options;
+    const lanes = asks.map(({ lane, places, ahead }) => {
+      lane.reserved += places;
+      lane.ahead += ahead;
+      return { lane: lane.record.lane, max: places + ahead };
+    });
+    const limit = lanes.reduce((sum, { max }) => sum + max, 0);
+    const leaseMs = leaseFor(asks.map(({ lane }) => lane));
     this.#open += 1;
-    let claimed: Claimed[] = [];
+    let claimed: Claimed[] | undefined;
     try {
       this.#renew(RENEW_AHEAD_MS);
-      claimed = await this.#options.store.claim(request);
+      claimed = await store.claim({ epoch, lanes, limit, leaseMs });
       this.#gate.passed();
     } catch (thrown) {
       this.#gate.failed(thrown);
     }
-    for (const { state, max } of asked) state.reserved -= max;
-    for (const one of claimed) void this.#pass(one);
-    if (this.#gate.isOpen()) this.#cool(asked, claimed);
-    this.#close(1);
-    this.#pump();
-  }
-
-  /** A lane that gave less than it was asked for has nothing ready until it is woken. */
-  #cool(asked: { state: LaneState; max: number; wakes: number }[], claimed: Claimed[]): void {
-    let look = false;
-    for (const { state, max, wakes } of asked) {
-      const got = claimed.filter(({ claim }) => claim.lane === state.record.lane).length;
-      if (got === max || state.wakes !== wakes) continue;
-      state.hot = false;
-      look ||= state.unknown;
+    for (const { lane, places, ahead } of asks) {
+      lane.reserved -= places;
+      lane.ahead -= ahead;
     }
-    if (look) void this.#look();
+    if (claimed) this.#take(asks, claimed);
+    this.#pump();
+    this.#end(1);
   }
 
-  async #pass(claimed: Claimed): Promise<void> {
-    const lane = this.#lanes.get(claimed.claim.lane) as LaneState;
-    const { clock, log, runnerOf } = this.#options;
-    const { uid } = claimed.claim;
-    this.#open += 1;
+  /** What was claimed waits for its place; a lane that gave less than asked is cold until woken. */
+  #take(asks: readonly Ask[], claimed: readonly Claimed[]): void {
+    let look = false;
+    const since = this.#options.clock.monotonic();
+    this.#open += claimed.length;
+    for (const { lane, places, ahead, wakes } of asks) {
+      const own = claimed.filter(({ claim }) => claim.lane === lane.record.lane);
+      lane.waiting.push(...own.map((one) => ({ claimed: one, since })));
+      if (own.length === places + ahead || lane.wakes !== wakes) continue;
+      lane.hot = false;
+      look ||= lane.unknown;
+    }
+    if (look) void this.#lookout.look();
+  }
+
+  async #run(lane: LaneState, { claimed, since }: WaitingPass): Promise<void> {
+    const { clock } = this.#options;
+    const { record } = lane;
     lane.running += 1;
     lane.served = this.#served += 1;
-    const before = this.#running.get(uid);
-    if (before) {
-      log.warn("A claim expired under a pass that still ran", { uid });
+    await this.#predecessor(claimed.claim.uid);
+    const startedAt = clock.now();
+    const started = clock.monotonic();
+    const outcome = (await this.#calledOff(claimed, since)) ?? (await this.#pass(record, claimed));
+    const durationMs = clock.monotonic() - started;
+    lane.running -= 1;
+    keepPace(lane, durationMs);
+    const ended = { claimed, record, outcome, startedAt, durationMs: Math.round(durationMs) };
+    const settled = this.#settle(lane, ended);
+    // In the same turn as the settle, so that both share one commit of the store: the freed place is
+    // filled without a second one.
+    this.#pump();
+    await settled;
+    this.#end(1);
+  }
+
+  /** How a pass ends that should not begin; it counts as no attempt, and its key stays ready. */
+  async #calledOff(claimed: Claimed, since: number): Promise<PassOutcome | undefined> {
+    const fault = this.#aborted;
+    if (fault) return { kind: "crashed", fault, message: "called off before it began" };
+    if (this.#options.clock.monotonic() - since <= FRESH_MS) return undefined;
+    const { uid, key, generation } = claimed.resource.metadata;
+    const ref = { project: claimed.project, resourceManager: claimed.manager, key };
+    const now = await this.#options.store.get(ref).catch(() => undefined);
+    const found = now?.resource.metadata;
+    if (found?.uid === uid && found.generation === generation && !now?.suspended) return undefined;
+    const message = "called off before it began: its resource changed while it waited for a place";
+    return { kind: "crashed", fault: "shutdown", message };
+  }
+
+  async #pass(record: ManagerRecord, claimed: Claimed): Promise<PassOutcome> {
+    const { uid } = claimed.claim;
+    const pass = startPass(this.#options, this.#options.runnerOf(record), record, claimed);
+    this.#running.set(uid, pass);
+    const outcome = await pass.done;
+    this.#running.delete(uid);
+    return outcome;
+  }
+
+  /** No key runs twice at once, also where a claim expired under a pass that still runs (F-5). */
+  async #predecessor(uid: string): Promise<void> {
+    for (let before = this.#running.get(uid); before; before = this.#running.get(uid)) {
+      this.#options.log.warn("A claim expired under a pass that still ran", { uid });
       before.abort("lease-lost");
       await before.done;
     }
-    const { record } = lane;
-    const startedAt = clock.now();
-    const started = clock.monotonic();
-    const pass = startPass(this.#options, runnerOf(record), record, claimed);
-    this.#running.set(uid, pass);
-    const outcome = await pass.done;
-    if (this.#running.get(uid) === pass) this.#running.delete(uid);
-    lane.running -= 1;
-    const durationMs = Math.round(clock.monotonic() - started);
-    await this.#settle(lane, { claimed, record, outcome, startedAt, durationMs });
-    this.#close(1);
   }
 
   async #settle(lane: LaneState, ended: Ended): Promise<void> {
     const { log, changes } = this.#options;
-    const settling = settlePass({ ...this.#options, gate: this.#gate }, ended);
-    // In the same turn as the settle, so that both share one commit of the store: the freed place is
-    // filled without a second one.
     if (ended.outcome.kind === "requeue") heat(lane);
-    this.#pump();
-    const receipt = await settling;
+    const receipt = await settlePass({ ...this.#options, gate: this.#gate }, ended);
     if (!receipt) return;
     this.#counts[receipt.record.outcome === "failed" ? "failed" : "done"] += 1;
-    if (receipt.readyAt !== undefined) this.#note(lane, receipt.readyAt);
+    if (receipt.readyAt !== undefined) this.#lookout.note(lane, receipt.readyAt);
     changes.touch([touchedBy(ended.claimed)]);
     log.info("Reconciled", { ...receipt.record });
   }
 
-  #note(lane: LaneState, readyAt: number): void {
-    if (readyAt <= this.#options.clock.now()) {
-      heat(lane);
-      return this.#pump();
-    }
-    lane.nextReadyAt = Math.min(lane.nextReadyAt ?? readyAt, readyAt);
-    lane.noted = Math.min(lane.noted ?? readyAt, readyAt);
-    this.#arm();
+  #beat(): void {
+    this.#heartbeat = this.#options.clock.schedule(() => this.#beat(), LIMITS.heartbeatMs);
+    this.#renew(LIMITS.claimMarginMs);
+    void this.#lookout.look();
   }
 
-  /** Sets the one timer to the earliest waiting row. */
-  #arm(): void {
-    if (!this.#claiming) return;
-    const times = [...this.#lanes.values()].flatMap(({ hot, nextReadyAt }) =>
-      hot || nextReadyAt === undefined ? [] : [nextReadyAt],
-    );
-    const at = Math.min(...times);
-    if (at === Number.POSITIVE_INFINITY || (this.#timer && this.#timer.at <= at)) return;
-    this.#timer?.cancel();
-    const { clock } = this.#options;
-    const delay = Math.min(Math.max(0, at - clock.now()), LIMITS.maxTimerMs);
-    this.#timer = { at, cancel: clock.schedule(() => this.#due(), delay) };
-  }
-
-  #due(): void {
-    this.#timer = undefined;
+  /** Extends claims that would run out within `withinMs` while they are needed (T-3). */
+  #renew(withinMs: number): void {
     const now = this.#options.clock.now();
     for (const lane of this.#lanes.values()) {
-      if (lane.nextReadyAt === undefined || lane.nextReadyAt > now) continue;
-      delete lane.nextReadyAt;
-      // Others may wait behind it, so an empty claim looks again.
-      lane.unknown = true;
-      heat(lane);
-    }
-    this.#pump();
-    this.#arm();
-  }
-
-  #beat(): void {
-    const { clock } = this.#options;
-    this.#heartbeat = clock.schedule(() => this.#beat(), LIMITS.heartbeatMs);
-    this.#renew(LIMITS.claimMarginMs);
-    void this.#look();
-  }
-
-  /** Asks the store what is ready and what will be. */
-  async #look(): Promise<void> {
-    if (this.#scan !== "none") {
-      this.#scan = "again";
-      return;
-    }
-    do {
-      this.#scan = "running";
-      for (const lane of this.#lanes.values()) delete lane.noted;
-      try {
-        for (const found of await this.#options.store.lanes()) this.#found(found);
-      } catch (thrown) {
-        this.#options.log.warn("The queue could not be looked at", { error: thrown });
+      for (const { claimed } of lane.waiting) {
+        if (claimed.expiresAt - now <= withinMs) this.#extend(lane, claimed);
       }
-      // Set meanwhile by another caller.
-    } while ((this.#scan as string) === "again");
-    this.#scan = "none";
-    this.#pump();
-    this.#arm();
-  }
-
-  #found({ lane: id, ready, nextReadyAt }: Lane): void {
-    const lane = this.#lanes.get(id);
-    if (!lane) return;
-    lane.unknown = false;
-    // A time that has come is for a claim to find out about, once: a timer would fire for it again
-    // and again if the claim does not take it.
-    const now = this.#options.clock.now();
-    const times = [nextReadyAt, lane.noted].filter((time) => time !== undefined && time > now);
-    if (times.length > 0) lane.nextReadyAt = Math.min(...(times as number[]));
-    else delete lane.nextReadyAt;
-    if (ready > 0 || (nextReadyAt ?? now + 1) <= now) heat(lane);
-  }
-
-  /** Extends claims that would run out within `withinMs` under passes that still run (T-3). */
-  #renew(withinMs: number): void {
-    const { clock, store, log } = this.#options;
-    for (const pass of this.#running.values()) {
-      const { claimed } = pass;
-      const lane = this.#lanes.get(claimed.claim.lane);
-      if (!lane || claimed.expiresAt - clock.now() > withinMs) continue;
-      const expiresAt = clock.now() + leaseFor([lane]);
-      const before = claimed.expiresAt;
-      claimed.expiresAt = expiresAt;
-      store.renew(claimed.claim, expiresAt).catch((thrown: unknown) => {
-        claimed.expiresAt = before;
-        const error = toPiWorkflowsError(thrown);
-        log.warn("A claim could not be renewed", { uid: claimed.claim.uid, error });
-        if (error.code === "LEASE_LOST") pass.abort("lease-lost");
-      });
+    }
+    for (const { claimed, abort } of this.#running.values()) {
+      if (claimed.expiresAt - now > withinMs) continue;
+      const lane = this.#lanes.get(claimed.claim.lane) as LaneState;
+      this.#extend(lane, claimed, () => abort("lease-lost"));
     }
   }
 
-  #close(ended: number): void {
-    this.#open -= ended;
+  #extend(lane: LaneState, claimed: Claimed, lost: () => void = () => undefined): void {
+    const { clock, store, log } = this.#options;
+    const before = claimed.expiresAt;
+    claimed.expiresAt = clock.now() + leaseFor([lane]);
+    store.renew(claimed.claim, claimed.expiresAt).catch((thrown: unknown) => {
+      claimed.expiresAt = before;
+      const error = toPiWorkflowsError(thrown);
+      log.warn("A claim could not be renewed", { uid: claimed.claim.uid, error });
+      if (error.code === "LEASE_LOST") lost();
+    });
+  }
+
+  #end(count: number): void {
+    this.#open -= count;
     if (this.#open === 0) this.#drained?.();
   }
-}
-
-function heat(lane: LaneState): void {
-  lane.hot = true;
-  lane.wakes += 1;
 }

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ManagerRecord } from "../../src/model/batch.ts";
-import { newLane, share, type LaneState } from "../../src/server/lanes.ts";
+import { aheadOf, keepPace, newLane, share, type LaneState } from "../../src/server/lanes.ts";
+import type { Claimed } from "../../src/store/store.ts";
 
 function lane(id: number, more: Partial<LaneState> & { max?: number; project?: string } = {}) {
   const { max = 4, project = "/p", ...state } = more;
@@ -9,18 +10,25 @@ function lane(id: number, more: Partial<LaneState> & { max?: number; project?: s
   return { ...newLane(record), ...state };
 }
 
+const waiting = { claimed: {} as Claimed, since: 0 };
 const caps = { total: 8, perProject: 8 };
+const places = (lanes: LaneState[], limits = caps) =>
+  share(lanes, limits).map((entry) => [entry.lane.record.lane, entry.places]);
 
 describe("sharing free places among lanes", () => {
-  it("asks nobody where nothing is ready or no place is free", () => {
-    expect(share([lane(1, { hot: false })], caps)).toBeUndefined();
-    expect(share([lane(1, { max: 9, running: 8 })], caps)).toBeUndefined();
-    expect(share([lane(1, { max: 2, running: 1, reserved: 1 })], caps)).toBeUndefined();
+  it("gives none where nothing is ready or no place is free", () => {
+    expect(places([lane(1, { hot: false })])).toEqual([]);
+    expect(places([lane(1, { max: 9, running: 8 })])).toEqual([]);
+    expect(places([lane(1, { max: 2, running: 1, reserved: 1 })])).toEqual([]);
   });
 
-  it("Q-10: asks the lane first that was served longest ago", () => {
-    const shared = share([lane(1, { served: 9 }), lane(2, { served: 3 })], caps);
-    expect(shared?.lanes.map((entry) => entry.lane)).toEqual([2, 1]);
+  it("gives places to what is claimed already", () => {
+    expect(places([lane(1, { hot: false, waiting: [waiting] })])).toEqual([[1, 4]]);
+  });
+
+  it("Q-10: serves the lane first that was served longest ago", () => {
+    const shares = places([lane(1, { served: 9 }), lane(2, { served: 3 })]);
+    expect(shares.map(([id]) => id)).toEqual([2, 1]);
   });
 
   it("Q-10: lets projects take turns before their lanes do", () => {
@@ -29,22 +37,18 @@ describe("sharing free places among lanes", () => {
       lane(2, { served: 2 }),
       lane(3, { served: 3, project: "/q" }),
     ];
-    expect(share(lanes, caps)?.lanes.map((entry) => entry.lane)).toEqual([1, 3, 2]);
+    expect(places(lanes).map(([id]) => id)).toEqual([1, 3, 2]);
   });
 
   it("gives no lane more than its even part while others wait", () => {
-    const shared = share([lane(1, { max: 100 }), lane(2, { max: 100 })], caps);
-    expect(shared).toEqual({
-      lanes: [
-        { lane: 1, max: 4 },
-        { lane: 2, max: 4 },
-      ],
-      limit: 8,
-    });
+    expect(places([lane(1, { max: 100 }), lane(2, { max: 100 })])).toEqual([
+      [1, 4],
+      [2, 4],
+    ]);
   });
 
   it("never exceeds a cap, and never leaves places free that a ready lane could take", () => {
-    const lanes = fc.array(
+    const states = fc.array(
       fc.record({
         project: fc.constantFrom("/p", "/q", "/r"),
         max: fc.integer({ min: 1, max: 10 }),
@@ -55,42 +59,55 @@ describe("sharing free places among lanes", () => {
       }),
       { maxLength: 12 },
     );
+    const cap = fc.integer({ min: 1, max: 30 });
     fc.assert(
-      fc.property(
-        lanes,
-        fc.integer({ min: 1, max: 30 }),
-        fc.integer({ min: 1, max: 30 }),
-        (all, total, perProject) => {
-          const states = all.map((entry, id) => lane(id, entry));
-          const busy = (state: LaneState) => state.running + state.reserved;
-          const shared = share(states, { total, perProject });
-          const given = new Map(shared?.lanes.map((entry) => [entry.lane, entry.max]));
-          const after = (state: LaneState) => busy(state) + (given.get(state.record.lane) ?? 0);
-          const sum = (some: LaneState[], of: (state: LaneState) => number) =>
-            some.reduce((count, state) => count + of(state), 0);
-          const ofProject = (state: LaneState) =>
-            states.filter((other) => other.record.project === state.record.project);
-          for (const state of states) {
-            const more = given.get(state.record.lane) ?? 0;
-            if (more === 0) continue;
-            expect(state.hot).toBe(true);
-            expect(after(state)).toBeLessThanOrEqual(state.record.maxConcurrent);
-            expect(sum(ofProject(state), after)).toBeLessThanOrEqual(perProject);
-            expect(sum(states, after)).toBeLessThanOrEqual(total);
-          }
-          if (shared)
-            expect(shared.limit).toBe(sum(states, (state) => given.get(state.record.lane) ?? 0));
-          const couldTake = states.filter(
-            (state) =>
-              state.hot &&
-              busy(state) < state.record.maxConcurrent &&
-              sum(ofProject(state), busy) < perProject,
+      fc.property(states, cap, cap, (all, total, perProject) => {
+        const lanes = all.map((entry, id) => lane(id, entry));
+        const given = new Map(places(lanes, { total, perProject }) as [number, number][]);
+        const busy = (state: LaneState) => state.running + state.reserved;
+        const more = (state: LaneState) => given.get(state.record.lane) ?? 0;
+        const sum = (some: LaneState[], of: (state: LaneState) => number) =>
+          some.reduce((count, state) => count + of(state), 0);
+        const siblings = (state: LaneState) =>
+          lanes.filter((other) => other.record.project === state.record.project);
+        for (const state of lanes.filter((one) => more(one) > 0)) {
+          expect(state.hot).toBe(true);
+          expect(busy(state) + more(state)).toBeLessThanOrEqual(state.record.maxConcurrent);
+          expect(sum(siblings(state), (one) => busy(one) + more(one))).toBeLessThanOrEqual(
+            perProject,
           );
-          if (couldTake.length > 0 && sum(states, busy) < total)
-            expect(shared?.limit).toBeGreaterThan(0);
-        },
-      ),
+          expect(sum(lanes, (one) => busy(one) + more(one))).toBeLessThanOrEqual(total);
+        }
+        const couldTake = lanes.some(
+          (state) =>
+            state.hot &&
+            busy(state) < state.record.maxConcurrent &&
+            sum(siblings(state), busy) < perProject,
+        );
+        if (couldTake && sum(lanes, busy) < total) expect(given.size).toBeGreaterThan(0);
+      }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("claiming ahead", () => {
+  const quick = (more: Partial<LaneState> = {}) => lane(1, { pace: 1, running: 3, ...more });
+
+  it("is for quick passes only, as many as run", () => {
+    expect(aheadOf(quick())).toBe(3);
+    expect(aheadOf(quick({ pace: 100 }))).toBe(0);
+    expect(aheadOf(quick({ pace: Number.POSITIVE_INFINITY }))).toBe(0);
+    expect(aheadOf(quick({ running: 0 }))).toBe(0);
+    expect(aheadOf(quick({ hot: false }))).toBe(0);
+    expect(aheadOf(quick({ waiting: [waiting], ahead: 1 }))).toBe(1);
+  });
+
+  it("ends when passes have become slow", () => {
+    const state = lane(1);
+    keepPace(state, 2);
+    expect(state.pace).toBe(2);
+    for (let pass = 0; pass < 5; pass += 1) keepPace(state, 1_000);
+    expect(state.pace).toBeGreaterThan(500);
   });
 });

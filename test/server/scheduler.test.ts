@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
+import { creation } from "./hosting.ts";
 import { createIn, makeBench, type Bench } from "./scheduling.ts";
 import { turns } from "./virtual-clock.ts";
 
@@ -151,6 +152,58 @@ describe("room", () => {
     bench.runner.running[0]?.end();
     await turns();
     expect(bench.runner.begun.slice(2)).toEqual(["single/one"]);
+  });
+
+  it("Q-10: nor when the crowd's passes are so quick that keys are claimed ahead", async () => {
+    const bench = await makeBench({ caps: { total: 2, perProject: 2 } });
+    const crowd = await bench.accept("crowd", { maxConcurrent: 2 });
+    const single = await bench.accept("single");
+    await bench.create(crowd, ...keysOf(1_000));
+    for (let pass = 0; pass < 10; pass += 1) {
+      bench.runner.running[0]?.end();
+      await turns();
+    }
+    expect(bench.runner.running).toHaveLength(2);
+    expect(await claims(bench)).toBe(4);
+    await bench.create(single, "one");
+    const before = bench.runner.begun.length;
+    bench.runner.running[0]?.end();
+    await turns();
+    expect(bench.runner.begun.slice(before)).toEqual(["single/one"]);
+  });
+
+  it("G-5: a key claimed ahead whose spec changed before it began runs with the new one only", async () => {
+    const bench = await makeBench({ caps: { total: 1, perProject: 1 } });
+    const manager = await bench.accept("m", { maxConcurrent: 1 });
+    await bench.create(manager, ...keysOf(4));
+    bench.runner.of("k0").end();
+    await turns();
+    bench.runner.of("k1").end();
+    await turns();
+    expect(await claims(bench)).toBe(2);
+    const { resources } = await bench.store.snapshot("/p");
+    const last = resources.find(({ key }) => key === "k3");
+    const change = creation("k3", { size: 2 }, "m");
+    const expected = last?.resourceVersion as number;
+    const write = (change as Extract<typeof change, { kind: "create" }>).write;
+    await bench.store.applyBatch({
+      project: "/p",
+      changes: [{ kind: "update", manager: "m", key: "k3", write, expected }],
+    });
+    await bench.clock.advance(1_000);
+    bench.runner.of("k2").end();
+    await turns();
+    expect(bench.runner.begun.filter((name) => name === "m/k3")).toHaveLength(1);
+    expect(bench.runner.of("k3").request.resource).toMatchObject({
+      metadata: { generation: 2 },
+      spec: { size: 2 },
+    });
+    bench.runner.of("k3").end();
+    await turns();
+    expect(await bench.store.queue({})).toEqual([]);
+    const ref = { project: "/p", resourceManager: "m", key: "k3" };
+    const stored = await bench.store.get(ref);
+    expect(stored?.resource.status.observedGeneration).toBe(2);
   });
 
   it("Q-9: every ready key is claimed although others of its lane never stop asking", async () => {

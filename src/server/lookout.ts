@@ -1,0 +1,113 @@
+import { LIMITS } from "../model/limits.ts";
+import type { Clock, Log } from "../model/ports.ts";
+import type { Lane, StoreReader } from "../store/store.ts";
+import { heat, type LaneState } from "./lanes.ts";
+
+export type LookoutOptions = {
+  clock: Clock;
+  store: Pick<StoreReader, "lanes">;
+  log: Log;
+  lanes: ReadonlyMap<number, LaneState>;
+  /** Lanes have become hot. */
+  onHot: () => void;
+};
+
+/**
+ * One timer for the earliest waiting row of all lanes. What settles and enqueues say of later rows is
+ * kept as far as it is the earliest of its lane; when that time comes, the store is asked what else
+ * waits there.
+ */
+export class Lookout {
+  readonly #options: LookoutOptions;
+  #timer: { at: number; cancel: () => void } | undefined;
+  #looking: "no" | "yes" | "again" = "no";
+  #stopped = false;
+
+  constructor(options: LookoutOptions) {
+    this.#options = options;
+  }
+
+  /** A row of the lane becomes ready then. */
+  note(lane: LaneState, readyAt: number): void {
+    if (readyAt <= this.#options.clock.now()) {
+      heat(lane);
+      return this.#options.onHot();
+    }
+    lane.nextReadyAt = Math.min(lane.nextReadyAt ?? readyAt, readyAt);
+    lane.noted = Math.min(lane.noted ?? readyAt, readyAt);
+    this.arm();
+  }
+
+  /** Asks the store what is ready and what will be. */
+  async look(): Promise<void> {
+    if (this.#looking !== "no") {
+      this.#looking = "again";
+      return;
+    }
+    const { store, log, lanes, onHot } = this.#options;
+    this.#looking = "yes";
+    for (const lane of lanes.values()) delete lane.noted;
+    try {
+      for (const lane of await store.lanes()) this.#found(lane);
+    } catch (thrown) {
+      log.warn("The queue could not be looked at", { error: thrown });
+    }
+    const again = this.#wasAskedAgain();
+    this.#looking = "no";
+    if (this.#stopped) return;
+    onHot();
+    this.arm();
+    if (again) await this.look();
+  }
+
+  /** Sets the one timer to the earliest waiting row. */
+  arm(): void {
+    const { clock, lanes } = this.#options;
+    if (this.#stopped) return;
+    let at = Number.POSITIVE_INFINITY;
+    for (const lane of lanes.values()) {
+      if (!lane.hot && lane.nextReadyAt !== undefined) at = Math.min(at, lane.nextReadyAt);
+    }
+    if (at === Number.POSITIVE_INFINITY || (this.#timer && this.#timer.at <= at)) return;
+    this.#timer?.cancel();
+    const delay = Math.min(Math.max(0, at - clock.now()), LIMITS.maxTimerMs);
+    this.#timer = { at, cancel: clock.schedule(() => this.#due(), delay) };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  #wasAskedAgain(): boolean {
+    return this.#looking === "again";
+  }
+
+  #due(): void {
+    const { clock, lanes, onHot } = this.#options;
+    this.#timer = undefined;
+    const now = clock.now();
+    for (const lane of lanes.values()) {
+      if (lane.nextReadyAt === undefined || lane.nextReadyAt > now) continue;
+      delete lane.nextReadyAt;
+      // Others may wait behind it, so an empty claim looks again.
+      lane.unknown = true;
+      heat(lane);
+    }
+    onHot();
+    this.arm();
+  }
+
+  #found({ lane: id, ready, nextReadyAt }: Lane): void {
+    const lane = this.#options.lanes.get(id);
+    if (!lane) return;
+    lane.unknown = false;
+    // A time that has come is for a claim to find out about, once: a timer would fire for it again
+    // and again if the claim does not take it.
+    const now = this.#options.clock.now();
+    const times = [nextReadyAt, lane.noted].filter((time) => time !== undefined && time > now);
+    if (times.length > 0) lane.nextReadyAt = Math.min(...(times as number[]));
+    else delete lane.nextReadyAt;
+    if (ready > 0 || (nextReadyAt ?? now + 1) <= now) heat(lane);
+  }
+}
