@@ -49,7 +49,8 @@ function buildProblem(project: string, { text, location }: Message, entry: strin
   if (location === null) {
     return { file: displayPath(project, entry), line: 1, column: 1, path: "", message: text };
   }
-  const file = displayPath(project, path.resolve(project, location.file));
+  const isEntry = location.file === "<stdin>";
+  const file = isEntry ? location.file : displayPath(project, path.resolve(project, location.file));
   // The bundler counts columns in bytes from zero.
   const before = Buffer.from(location.lineText).subarray(0, location.column).toString("utf8");
   const message = text.startsWith("Could not resolve") ? unresolved(text) : text;

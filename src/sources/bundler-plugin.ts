@@ -5,8 +5,8 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Loader, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { installationUrl } from "../model/installation.ts";
-import { LIMITS } from "../model/limits.ts";
 import { installedModules, PACKAGE } from "./installed.ts";
+import { byteFault, readFault } from "./text.ts";
 
 /** The local files that went into a bundle: by real path, the SHA-256 of the bytes bundled. */
 export type BundleInputs = Map<string, string>;
@@ -55,11 +55,14 @@ export function installationPlugin(): Plugin {
 
 function readLocalFiles(build: PluginBuild, inputs: BundleInputs): void {
   build.onLoad({ filter: /\.(?:[cm]?[jt]s|[jt]sx|json)$/, namespace: "file" }, ({ path: file }) => {
-    const contents = readFileSync(file);
-    if (contents.length > LIMITS.manifestFile) {
-      const text = `the file has ${contents.length} bytes; at most ${LIMITS.manifestFile} are allowed`;
-      return { errors: [{ text, location: { file } }] };
+    let contents: Buffer;
+    try {
+      contents = readFileSync(file);
+    } catch (thrown) {
+      return { errors: [{ text: readFault(thrown), location: { file } }] };
     }
+    const fault = byteFault(contents);
+    if (fault !== undefined) return { errors: [{ text: fault, location: { file } }] };
     inputs.set(file, hash("sha256", contents, "hex"));
     return { contents, loader: LOADERS[path.extname(file)] ?? "js" };
   });

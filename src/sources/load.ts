@@ -13,7 +13,7 @@ import { displayPath } from "./project.ts";
 import { bundlePlaces, type BundlePlaces } from "./source-map.ts";
 import { bundleSpecs } from "./spec-bundle.ts";
 import { ALL_TYPESCRIPT, isTypeScript } from "./spec-file.ts";
-import { problemOf } from "./text.ts";
+import { problemOf, readFault } from "./text.ts";
 import { managerNameOf, validate } from "./validate.ts";
 
 /** What to load; paths are absolute. */
@@ -96,7 +96,7 @@ async function readJsonSpecs(context: Context): Promise<SpecDocument> {
       read.push({ file, sha256: hash("sha256", bytes, "hex") });
       take(context, result, readJsonSpec(file, bytes));
     } catch (thrown) {
-      result.problems.push(problemOf(file, unreadable(thrown)));
+      result.problems.push(problemOf(file, readFault(thrown)));
     }
     // Lets the bundler, which is at work on definitions meanwhile, ask its questions.
     if (index % STRIDE === STRIDE - 1) await setImmediate();
@@ -112,23 +112,6 @@ function take({ definitions }: Context, result: SpecDocument, found: SpecDocumen
     if (name !== undefined) definitions.begin(name);
   }
   result.problems.push(...found.problems);
-}
-
-function unreadable(thrown: unknown): string {
-  const { code, message } = thrown as NodeJS.ErrnoException;
-  switch (code) {
-    case "ENOENT":
-      return "the file does not exist";
-    case "EACCES":
-    case "EPERM":
-      return "the file can't be read: permission denied";
-    case "EISDIR":
-      return "this is a folder, not a file";
-    case "ELOOP":
-      return "the symbolic link leads back to itself";
-    default:
-      return `the file can't be read: ${code ?? message}`;
-  }
 }
 
 async function loadTypeScriptSpecs(context: Context): Promise<SpecDocument> {

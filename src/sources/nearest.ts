@@ -13,18 +13,25 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best;
 }
 
-/** Levenshtein's distance: insertions, deletions and replacements. */
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(left: string, right: string): number {
+  let before: number[] = [];
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row += 1) {
     const current = [row];
     for (let column = 1; column <= right.length; column += 1) {
-      const replaced =
-        (previous[column - 1] as number) + Number(left[row - 1] !== right[column - 1]);
-      const removed = (previous[column] as number) + 1;
-      const added = (current[column - 1] as number) + 1;
-      current.push(Math.min(replaced, removed, added));
+      const isSame = left[row - 1] === right[column - 1];
+      const isSwap = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      current.push(
+        Math.min(
+          (previous[column - 1] as number) + Number(!isSame),
+          (previous[column] as number) + 1,
+          (current[column - 1] as number) + 1,
+          isSwap && row > 1 && column > 1 ? (before[column - 2] as number) + 1 : Infinity,
+        ),
+      );
     }
+    before = previous;
     previous = current;
   }
   return previous[right.length] as number;

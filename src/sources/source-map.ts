@@ -23,6 +23,13 @@ const FRAME = /(file:\/\/[^\s()]+|\/[^\s():]+):(\d+):(\d+)/g;
 export function bundlePlaces(project: string): BundlePlaces {
   const texts = new Map<string, string>();
   const maps = new Map<string, SourceMap>();
+  // By source as a map names it: the file as places name it, undefined for what is not the project's.
+  const shownNames = new Map<string, string | undefined>();
+  const shownName = (bundle: string, source: string): string | undefined => {
+    const id = `${bundle}\0${source}`;
+    if (!shownNames.has(id)) shownNames.set(id, ownFile(project, bundle, source));
+    return shownNames.get(id);
+  };
   return {
     add: (file, map) => void texts.set(file, map),
     ofStack(stack, file) {
@@ -31,16 +38,17 @@ export function bundlePlaces(project: string): BundlePlaces {
         const map = bundle === undefined ? undefined : mapOf(bundle, texts, maps);
         const entry = map?.findEntry(Number(line) - 1, Number(column) - 1);
         if (bundle === undefined || entry === undefined || !("originalSource" in entry)) continue;
-        const source = sourcePath(bundle, entry.originalSource);
-        if (source === undefined || isLibrary(source)) continue;
-        const shown = displayPath(project, source);
-        if (file !== undefined && file !== shown) continue;
+        const shown = shownName(bundle, entry.originalSource);
+        if (shown === undefined || (file !== undefined && file !== shown)) continue;
         return { file: shown, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
       }
       return undefined;
     },
   };
 }
+
+/** The call of `defineResource` itself and the innermost ones around it. */
+const BARE_FRAMES = 5;
 
 /**
  * Runs `read` while stacks that have not been looked at yet are formatted as bare positions, which
@@ -49,6 +57,7 @@ export function bundlePlaces(project: string): BundlePlaces {
 export function withBareStacks<T>(read: () => T): T {
   const bare = (_error: Error, frames: NodeJS.CallSite[]) =>
     frames
+      .slice(0, BARE_FRAMES)
       .map((frame) => `${frame.getFileName()}:${frame.getLineNumber()}:${frame.getColumnNumber()}`)
       .join("\n");
   const restore = swapProperty(Error, "prepareStackTrace", bare);
@@ -72,11 +81,12 @@ function mapOf(
   return map;
 }
 
-function sourcePath(bundle: string, source: string): string | undefined {
+function ownFile(project: string, bundle: string, source: string): string | undefined {
   if (source === "<stdin>" || source === "") return undefined;
-  return source.startsWith("file:")
+  const file = source.startsWith("file:")
     ? fileURLToPath(source)
     : path.resolve(path.dirname(bundle), source);
+  return isLibrary(file) ? undefined : displayPath(project, file);
 }
 
 function toPath(where: string): string | undefined {

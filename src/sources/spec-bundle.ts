@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Problem } from "../model/manifest.ts";
@@ -9,6 +9,7 @@ import { type ImportGraph, recordImports } from "./import-graph.ts";
 import { installedModules } from "./installed.ts";
 import { displayPath } from "./project.ts";
 import type { BundlePlaces } from "./source-map.ts";
+import { problemOf, readFault } from "./text.ts";
 
 /** TypeScript spec files built together; each is evaluated when its thunk is called. */
 export type SpecBundle = {
@@ -76,7 +77,21 @@ async function buildTogether(
     if (map === undefined || code === undefined) throw new Error("the bundler wrote no output");
     return { output: { code: code.contents, map: map.text } };
   } catch (thrown) {
-    return { failed: buildProblems(project, thrown, files[0] as string) };
+    const problems = buildProblems(project, thrown, files[0] as string);
+    return { failed: problems.map((problem) => ofEntry(problem, files, project)) };
+  }
+}
+
+/** The entry has one line for each spec file; an error in it is that the file can't be read. */
+function ofEntry(problem: Problem, files: readonly string[], project: string): Problem {
+  const file = problem.file === "<stdin>" ? files[problem.line - 1] : undefined;
+  if (file === undefined) return problem;
+  const shown = displayPath(project, file);
+  try {
+    readFileSync(file);
+    return problemOf(shown, problem.message);
+  } catch (thrown) {
+    return problemOf(shown, readFault(thrown));
   }
 }
 
@@ -107,7 +122,7 @@ async function importBundle(
     if (files.length === 1) {
       const file = displayPath(options.project, files[0] as string);
       const message = `a package that it imports can't be loaded: ${reasonOf(thrown)}`;
-      return { thunks: [], inputs, problems: [{ file, line: 1, column: 1, path: "", message }] };
+      return { thunks: [], inputs, problems: [problemOf(file, message)] };
     }
     const middle = files.length >> 1;
     const first = await bundleSpecs(files.slice(0, middle), options);
@@ -150,7 +165,7 @@ function blame(
     else problems.push({ ...problem, specFile: displayPath(project, first) });
     for (const other of own === undefined ? others : users.filter((user) => user !== own)) {
       const message = `can't be loaded, because ${problem.file} has an error`;
-      problems.push({ file: displayPath(project, other), line: 1, column: 1, path: "", message });
+      problems.push(problemOf(displayPath(project, other), message));
     }
   }
   // An error that belongs to no file we know concerns all.

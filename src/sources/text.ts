@@ -5,21 +5,38 @@ import { fileStart, placeOfOffset } from "./place.ts";
 
 /** The text of a spec file's bytes without its byte order mark, or why it can't be one. */
 export function decodeText(file: string, bytes: Uint8Array): { text: string } | Problem {
-  if (bytes.length > LIMITS.manifestFile) {
-    return problemOf(
-      file,
-      `the file has ${bytes.length} bytes; at most ${LIMITS.manifestFile} are allowed`,
-    );
-  }
-  if (!isUtf8(bytes)) {
-    const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
-    return problemOf(
-      file,
-      `the file is not UTF-8 text${utf16 ? " but UTF-16" : ""}; save it as UTF-8`,
-    );
-  }
+  const fault = byteFault(bytes);
+  if (fault !== undefined) return problemOf(file, fault);
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   return { text: text.charCodeAt(0) === 0xfeff ? text.slice(1) : text };
+}
+
+/** Why `bytes` can't be a spec file's or a definition's text. */
+export function byteFault(bytes: Uint8Array): string | undefined {
+  if (bytes.length > LIMITS.manifestFile) {
+    return `the file has ${bytes.length} bytes; at most ${LIMITS.manifestFile} are allowed`;
+  }
+  if (isUtf8(bytes)) return undefined;
+  const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  return `the file is not UTF-8 text${utf16 ? " but UTF-16" : ""}; save it as UTF-8`;
+}
+
+/** Why the file system would not let a file be read. */
+export function readFault(thrown: unknown): string {
+  const { code, message } = thrown as NodeJS.ErrnoException;
+  switch (code) {
+    case "ENOENT":
+      return "the file does not exist";
+    case "EACCES":
+    case "EPERM":
+      return "the file can't be read: permission denied";
+    case "EISDIR":
+      return "this is a folder, not a file";
+    case "ELOOP":
+      return "the symbolic link leads back to itself";
+    default:
+      return `the file can't be read: ${code ?? message}`;
+  }
 }
 
 /** A problem with the markers that git leaves in a conflicted file, where `text` has one. */
