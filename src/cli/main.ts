@@ -2,7 +2,7 @@
 import { CommanderError, type Command } from "commander";
 import { createProgram, usageError, type Dispatch } from "./program.ts";
 import { withSession } from "./session.ts";
-import type { Options } from "./verb.ts";
+import type { Options, Verb } from "./verb.ts";
 import { VERBS } from "./verbs.ts";
 
 const args = process.argv.slice(2);
@@ -17,7 +17,7 @@ process.exitCode = await main();
 /** Parses the command line, runs one verb, and returns the exit code. */
 async function main(): Promise<number> {
   let code = 0;
-  const program = createProgram(VERBS, async (verb, call) => {
+  const program = createProgram(verbsNamed(args), async (verb, call) => {
     code = await dispatch(verb, call);
   });
   try {
@@ -30,6 +30,12 @@ async function main(): Promise<number> {
     const { reportError } = await import("./report-error.ts");
     return reportError(error, styleOf(args));
   }
+}
+
+/** Building the commands of all verbs takes longer than running most, so only those named are built. */
+function verbsNamed(words: readonly string[]): readonly Verb[] {
+  const named = VERBS.filter(({ name }) => words.includes(name));
+  return named.length > 0 ? named : VERBS;
 }
 
 async function dispatch(...[verb, call]: Parameters<Dispatch>): Promise<number> {

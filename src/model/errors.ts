@@ -230,8 +230,13 @@ export type ErrorJson = {
   details?: Record<string, unknown>;
 };
 
+// The command line is built as several bundles, each with a copy of this class, so that an error is
+// told by a registered symbol, not by identity.
+const ERROR = Symbol.for("pi-workflows.Error");
+
 /** The one error class of the product: a stable code, what happened, what to do. */
 export class PiWorkflowsError extends Error {
+  readonly [ERROR] = true;
   override readonly name = "PiWorkflowsError";
   readonly code: ErrorCode;
   readonly hint: string;
@@ -242,6 +247,10 @@ export class PiWorkflowsError extends Error {
     this.code = code;
     this.hint = options.hint ?? ERRORS[code].hint;
     this.details = options.details;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): value is PiWorkflowsError {
+    return typeof value === "object" && value !== null && ERROR in value;
   }
 
   toJSON(): ErrorJson {
