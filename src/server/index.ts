@@ -1,4 +1,7 @@
+import { realpathSync } from "node:fs";
 import { PiWorkflowsError } from "../model/errors.ts";
+import type { Manifest } from "../model/manifest.ts";
+import type { ApplyReceipt } from "../model/plan.ts";
 import type { Clock, Ids, Log, Probe } from "../model/ports.ts";
 import type { WorkflowScheduler } from "../model/workflow-scheduler.ts";
 import type { ResourceManager } from "../resource-managers/define.ts";
@@ -50,6 +53,11 @@ export type Server = {
   stop(): Promise<void>;
   /** Resolves when the server has stopped, for whatever reason; at once where it never started. */
   stopped(): Promise<void>;
+  /**
+   * Applies resources of the managers handed over: `defineResource` values, or manifests.
+   * @throws INVALID_SPECS, CONFLICT
+   */
+  apply(resources: readonly Manifest[], options?: { owner?: string }): Promise<ApplyReceipt>;
   /** The typed client of this server, without a socket. */
   readonly client: Client;
 };
@@ -60,6 +68,7 @@ export type Server = {
  * program's own.
  */
 export function createServer(options: ServerOptions = {}): Server {
+  const { managers = [], project = realpathSync(process.cwd()) } = options;
   let running: Running | undefined;
   let ended: Promise<void> = Promise.resolve();
   let end = (): void => {};
@@ -79,11 +88,22 @@ export function createServer(options: ServerOptions = {}): Server {
   const start = (): Promise<void> =>
     inTurn(async () => {
       if (running) return;
-      running = await serve({ ...options, requestStop: () => void stop() });
+      // A client that asked for it gets its answer first.
+      const requestStop = (): void => void setImmediate(() => void stop());
+      running = await serve({ ...options, project, requestStop });
       ended = new Promise((resolve) => (end = resolve));
     });
   const client = clientOver(whileRunning(() => running?.transport));
-  return { start, stop, stopped: () => ended, client };
+  return {
+    start,
+    stop,
+    stopped: () => ended,
+    async apply(resources, { owner = "program" } = {}) {
+      const { applyHosted } = await import("./hosted-apply.ts");
+      return applyHosted(client, { project, managers, owner }, resources);
+    },
+    client,
+  };
 }
 
 /** A transport that is there only while the server runs. */

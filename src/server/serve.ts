@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { realpathSync } from "node:fs";
 import { VERSION } from "../model/installation.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock, Log } from "../model/ports.ts";
@@ -35,6 +34,7 @@ import { systemClock, systemIds } from "./system.ts";
 export type Running = { transport: Transport; stop(): Promise<void> };
 
 export type ServeOptions = ServerOptions & {
+  project: string;
   /** Begins to stop the server, for clients that ask for it and for one that is idle. */
   requestStop: () => void;
 };
@@ -113,11 +113,10 @@ async function acceptHosted(
   registry: Registry,
 ): Promise<Map<string, Schema | undefined>> {
   const schemas = new Map<string, Schema | undefined>();
-  const project = options.project ?? realpathSync(process.cwd());
   for (const definition of options.managers ?? []) {
     const { manager, schema } = await describeHosted(definition);
     schemas.set(manager.name, schema);
-    await record({ store, registry }, project, manager);
+    await record({ store, registry }, options.project, manager);
   }
   return schemas;
 }

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { conditionTrue } from "../../src/resource-managers/results.ts";
-import { defineResourceManager, every } from "../../src/resource-managers/define.ts";
+import {
+  defineResource,
+  defineResourceManager,
+  every,
+} from "../../src/resource-managers/define.ts";
 import { createServer } from "../../src/server/index.ts";
 import { creation, host, PROJECT, quiet } from "./hosting.ts";
 import { untilTrue } from "./server-process.ts";
@@ -122,6 +127,31 @@ describe("managers handed over as objects", () => {
     await untilTrue(async () => {
       const found = (await withThem.server.client.get(ref))?.resource.status.resourceManagerStatus;
       return (found as { state?: string }).state === "succeeded";
+    });
+  });
+
+  it("take resources declared in the program, checked by their schema, as a plan does", async () => {
+    const sized = defineResourceManager<{ size: number; unit: string }, object>({
+      name: "sized",
+      spec: z.object({ size: z.number(), unit: z.string().default("cm") }),
+      initialStatus: () => ({}),
+      reconcile: (ctx) => ctx.settled(),
+    });
+    const { server } = await host({ managers: [sized] });
+    const declare = (key: string, size: unknown) =>
+      defineResource("sized", { key, spec: { size }, labels: { team: "x" } });
+    await expect(server.apply([declare("a", 1), declare("b", "large")])).rejects.toMatchObject({
+      code: "INVALID_SPECS",
+      message: expect.stringMatching(/^sized b: spec\.size: /),
+    });
+    const first = await server.apply([declare("a", 1)]);
+    expect(first.actions).toMatchObject([{ kind: "create", outcome: "done", generation: 1 }]);
+    const again = await server.apply([declare("a", 1)]);
+    expect(again.actions).toMatchObject([{ kind: "unchanged" }]);
+    const ref = { project: PROJECT, resourceManager: "sized", key: "a" };
+    expect((await server.client.get(ref))?.resource.spec).toEqual({ size: 1, unit: "cm" });
+    await expect(server.apply([declare("a", 2)], { owner: "other" })).rejects.toMatchObject({
+      code: "CONFLICT",
     });
   });
 
