@@ -29,9 +29,8 @@ function open(file: string) {
 
 describe("opening a store", () => {
   it("P-4: refuses a SQLite that can corrupt the database", () => {
-    const refused = expect.objectContaining({ code: "UNSUPPORTED" }) as unknown;
     for (const version of ["3.51.2", "3.7.0", "2.99.99"]) {
-      expect(() => requireSqlite(version)).toThrow(refused as Error);
+      expect(() => requireSqlite(version)).toThrow(/is older than 3\.51\.3/);
     }
     for (const version of ["3.51.3", "3.52.0", "3.100.0", "4.0.0"]) {
       expect(() => requireSqlite(version)).not.toThrow();

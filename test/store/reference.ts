@@ -262,6 +262,7 @@ export class ReferenceStore implements ModelledStore {
       attempts: found.attempts + 1,
       parked: false,
       token: claim.token,
+      startedAt: new Date(this.#clock.now()).toISOString(),
     });
     return { next: "call" as const, effect: withoutToken(found) };
   }
