@@ -13,7 +13,7 @@ if (send === undefined) {
 // Project code can't speak in this program's name by accident.
 delete process.send;
 
-process.once("disconnect", () => exit(1));
+process.once("disconnect", killGroup);
 process.once("message", (request) => void answer(request as ResolverRequest));
 
 async function answer(request: ResolverRequest): Promise<void> {
@@ -25,6 +25,16 @@ async function answer(request: ResolverRequest): Promise<void> {
     await report({ kind: "failed", message });
   }
   exit(0);
+}
+
+/** Ends this process, whatever project code has made of it, with all that such code started. */
+function killGroup(): void {
+  try {
+    process.kill(-process.pid, "SIGKILL");
+  } catch {
+    // Not the leader of a group of its own.
+    process.kill(process.pid, "SIGKILL");
+  }
 }
 
 function sinkOf({ exactMarks }: ResolverRequest): LoadSink {

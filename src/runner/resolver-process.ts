@@ -61,8 +61,7 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   if (error !== undefined) return { kind: "failed", message: error.message };
   const raw = output();
   if (end?.kind === "done" && raw !== undefined) return wroteDirectly(raw);
-  const text = raw?.text ?? "";
-  return end ?? { kind: "fault", file, message: deathOf(code, signal, text, run.limits) };
+  return end ?? diedOf({ code, signal, file, output: raw?.text ?? "" }, run.limits);
 }
 
 function start({ limits, request }: ResolverRun): ChildProcess {
@@ -165,14 +164,23 @@ function wroteDirectly({ text, file }: RawOutput): ResolverEnd {
   return { kind: "fault", file, message };
 }
 
-function deathOf(
-  code: number | null,
-  signal: NodeJS.Signals | null,
-  output: string,
-  limits: ResolverLimits,
-): string {
+type Death = {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  file: string | undefined;
+  output: string;
+};
+
+function diedOf({ code, signal, file, output }: Death, limits: ResolverLimits): ResolverEnd {
   if (/heap out of memory|Allocation failed/.test(output)) {
-    return `ran out of memory: more than ${limits.resolverHeapMiB} MiB`;
+    const message = `ran out of memory: more than ${limits.resolverHeapMiB} MiB`;
+    return { kind: "fault", file, message };
   }
-  return `ended the process that evaluates it (${signal === null ? `exit code ${code}` : signal})`;
+  const how = signal ?? `exit code ${code}`;
+  if (file === undefined) {
+    // No project code was running, so it is this product or the machine that is at fault.
+    const message = `The process that loads specs ended (${how}): ${output.slice(0, 1_000).trim()}`;
+    return { kind: "failed", message };
+  }
+  return { kind: "fault", file, message: `ended the process that evaluates it (${how})` };
 }

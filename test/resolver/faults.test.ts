@@ -1,6 +1,10 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { installationUrl } from "../../src/model/installation.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { NOTE_DEFINITION, NOTE_FILE, tempProject } from "../sources/temp-project.ts";
 import { keys, lines, loadSpecs } from "./loading.ts";
@@ -186,6 +190,36 @@ describe("the resolver", () => {
     } finally {
       delete process.env["GITHUB_TOKEN"];
     }
+  });
+
+  it("P-1: its child ends when its parent is gone", async () => {
+    const made = project("await new Promise(() => {});\nexport default [];");
+    const scratch = tempProject({ ".keep": "" });
+    const program = fileURLToPath(installationUrl("dist/runner/resolver-child.js"));
+    const child = spawn(process.execPath, [program], {
+      stdio: ["ignore", "pipe", "inherit", "ipc", "ignore"],
+      detached: true,
+    });
+    const ended = once(child, "exit");
+    const request = {
+      project: made.root,
+      files: [made.path("bad.resource.ts")],
+      inline: [],
+      managers: [],
+      skip: [],
+    };
+    child.send({
+      ...request,
+      globalFolder: made.path("none"),
+      scratch: scratch.root,
+      evaluateMs: 60_000,
+      exactMarks: true,
+    });
+    // The mark says that the file is being evaluated.
+    for await (const chunk of child.stdout as Readable)
+      if (String(chunk).includes("bad.resource.ts")) break;
+    child.disconnect();
+    expect(await ended).toEqual([null, "SIGKILL"]);
   });
 
   it("returns what 2,000 files hold, in chunks", async () => {
