@@ -107,9 +107,10 @@ const atRest: Look = ({ details, manager }) => {
     const sentence = `Generation ${metadata.generation} was not looked at yet, and no pass is queued; run ${again}.`;
     return { state: "lost", sentences: [sentence] };
   }
-  const schedules = (manager?.sources ?? []).map(
-    (source) => ` or ${span(source.everyMs)} have passed`,
-  );
-  const sentence = `Nothing is left to do until its spec changes, ${again} is run${schedules.join("")}.`;
+  const [schedule] = manager?.sources ?? [];
+  const until = schedule
+    ? `, you run ${again}, or ${span(schedule.everyMs)} have passed`
+    : ` or you run ${again}`;
+  const sentence = `Nothing is left to do until its spec changes${until}.`;
   return { state: "settled", sentences: [...deletionSentences(details), sentence] };
 };

@@ -38,8 +38,8 @@ export type Workspace = {
   ok: (args: string[], options?: RunOptions & { code?: number }) => Promise<string>;
   /** The one JSON document on stdout. */
   json: <T = never>(args: string[], options?: RunOptions & { code?: number }) => Promise<T>;
-  write(file: string, content: string): void;
-  read(file: string): string;
+  write: (file: string, content: string) => void;
+  read: (file: string) => string;
 };
 
 /**
