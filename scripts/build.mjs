@@ -67,6 +67,27 @@ const apart = {
     });
   },
 };
+
+/** What the start needs of packages, at less cost: measured, each saves a tenth of `node -e 0`. */
+const lean = {
+  name: "lean",
+  setup({ onResolve, onLoad }) {
+    // Commander runs verbs that are programs of their own with it; there are none.
+    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      importer.includes("/commander/") ? { path: "{}", namespace: "lean" } : undefined,
+    );
+    // Importing a package that is no ES module makes Node parse it for its exports, and importing a
+    // module of its own makes it copy all of its exports; requiring them does neither.
+    onResolve({ filter: /^(?:node:.*|better-sqlite3)$/ }, ({ path: name, kind }) =>
+      kind === "import-statement"
+        ? { path: `require(${JSON.stringify(name)})`, namespace: "lean" }
+        : { path: name, external: true },
+    );
+    onLoad({ filter: /./, namespace: "lean" }, ({ path: value }) => ({
+      contents: `module.exports = ${value};`,
+    }));
+  },
+};
 // Packages that are not ES modules ask for Node's own modules by `require`.
 const REQUIRE =
   'import { createRequire as $createRequire } from "node:module"; const require = $createRequire(import.meta.url);';
@@ -77,10 +98,16 @@ if (wanted.includes(START)) {
   await build({
     ...COMMON,
     entryPoints: [START],
-    plugins: [apart],
+    plugins: [lean, apart],
     banner: { js: REQUIRE },
   });
-  await build({ ...COMMON, entryPoints: outputs(WHOLE), packages: "external" });
+  await build({
+    ...COMMON,
+    entryPoints: outputs(WHOLE),
+    packages: "external",
+    plugins: [lean],
+    banner: { js: REQUIRE },
+  });
   entries.push(...LATER);
 }
 await build({

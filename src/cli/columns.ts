@@ -1,5 +1,3 @@
-import { stripVTControlCharacters } from "node:util";
-
 /** Aligns rows that come one by one: each column is as wide as the widest cell so far. */
 export class Alignment {
   readonly #widths: number[] = [];
@@ -41,10 +39,15 @@ export function table(
 
 /** Columns a text takes: one for each character, two for those of East Asian scripts and emoji. */
 function widthOf(text: string): number {
+  const seen = text.replace(COLOUR, "");
+  if (PLAIN.test(seen)) return seen.length;
   let width = 0;
-  for (const character of stripVTControlCharacters(text)) width += WIDE.test(character) ? 2 : 1;
+  for (const character of seen) width += WIDE.test(character) ? 2 : 1;
   return width;
 }
+
+const COLOUR = /\u001b\[[\d;]*m/g;
+const PLAIN = /^[\x20-\x7e]*$/;
 
 const WIDE =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60]|\p{Emoji_Presentation}/u;

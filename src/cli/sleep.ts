@@ -1,10 +1,12 @@
-import { setTimeout } from "node:timers/promises";
-
 /** Waits; an abort ends the wait early without an error. */
-export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, { signal });
-  } catch {
-    // Aborted: the caller looks at the signal.
-  }
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, signal.aborted ? 0 : ms);
+    signal.addEventListener("abort", end);
+  });
 }
