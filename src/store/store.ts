@@ -107,10 +107,10 @@ export type ResourceManagerStore = StoreReader & {
 
   /**
    * Records what a sync came to, with the resources that are not as the source says: they get the
-   * condition `Synced=False`, and others that had it are synced again. Returns the uids of
+   * condition `Synced=False`, and others that had it are synced again. Returns the
    * resources that changed. @throws NOT_FOUND where the set was removed meanwhile
    */
-  recordSync(project: string, record: SyncRecord): Promise<string[]>;
+  recordSync(project: string, record: SyncRecord): Promise<MarkedResource[]>;
 
   /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
   retain(limit: number): Promise<number>;
@@ -281,10 +281,13 @@ export type EventQuery = {
 /** What one sync came to. */
 export type SyncRecord = {
   report: SyncReport;
-  notSynced: SyncMark[];
+  /** Every resource that is not as its source says; absent: what is marked stays so. */
+  notSynced?: SyncMark[];
   /** Prunes that happened. */
   prunes?: PruneRecord[];
 };
+/** A resource whose mark changed. */
+export type MarkedResource = ResourceRef & { uid: string };
 /** Why a resource is not as its source says. */
 export type SyncMark = { uid: string; reason: string; message: string };
 

@@ -28,9 +28,9 @@ export function laneFor(tx: Transaction, project: string, manager: string): numb
   if (lane !== undefined) return lane;
   tx.run("INSERT INTO project (path) VALUES (?) ON CONFLICT DO NOTHING", project);
   return tx.insert(
-    "INSERT INTO manager (project_id, name) SELECT id, ? FROM project WHERE path = ?",
-    manager,
+    "INSERT INTO manager (project_id, name) VALUES ((SELECT id FROM project WHERE path = ?), ?)",
     project,
+    manager,
   );
 }
 

@@ -1,7 +1,7 @@
 import { mergeConditions, RUNTIME_CONDITIONS, type ConditionInput } from "../../model/condition.ts";
 import { LIMITS, truncate } from "../../model/limits.ts";
 import { SYNC_OWNER } from "../../model/sync.ts";
-import type { SyncMark } from "../store.ts";
+import type { MarkedResource, SyncMark } from "../store.ts";
 import { appendEvent } from "./events.ts";
 import { conditionsOf } from "./resource-row.ts";
 import { normal, warning } from "./resources.ts";
@@ -9,34 +9,42 @@ import type { Transaction } from "./transaction.ts";
 
 const { synced } = RUNTIME_CONDITIONS;
 
-type Row = { id: number; uid: string; generation: number; conditions: string };
+type Row = {
+  id: number;
+  uid: string;
+  manager: string;
+  key: string;
+  generation: number;
+  conditions: string;
+};
+
+const SELECT = `SELECT r.id, r.uid, m.name AS manager, r.key, r.generation, r.conditions
+  FROM project p JOIN manager m ON m.project_id = p.id JOIN resource r ON r.lane = m.lane
+  WHERE p.path = ? AND r.state = 'live'`;
 
 /**
  * Makes `marks` the resources of a project that are not synced: those get the condition
  * `Synced=False`, and every other resource of its sync that had it is synced again. Writes nothing
- * where nothing changes (G-2). Returns the uids of what changed.
+ * where nothing changes (G-2). Returns what changed.
  */
 export function markResources(
   tx: Transaction,
   project: string,
   marks: readonly SyncMark[],
-): string[] {
+): MarkedResource[] {
   const wanted = new Map(marks.map((mark) => [mark.uid, mark]));
-  const changed: string[] = [];
+  const changed: Row[] = [];
   for (const mark of wanted.values()) {
-    const row = tx.get<Row>(
-      `SELECT id, uid, generation, conditions FROM resource WHERE uid = ? AND state = 'live'`,
-      mark.uid,
-    );
+    const row = tx.get<Row>(`${SELECT} AND r.uid = ?`, project, mark.uid);
     if (row && write(tx, row, { type: synced, status: false, ...texts(mark) })) {
-      changed.push(row.uid);
+      changed.push(row);
     }
   }
   for (const row of notSynced(tx, project)) {
     if (wanted.has(row.uid)) continue;
-    if (write(tx, row, { type: synced, status: true, reason: "Synced" })) changed.push(row.uid);
+    if (write(tx, row, { type: synced, status: true, reason: "Synced" })) changed.push(row);
   }
-  return changed;
+  return changed.map(({ uid, manager, key }) => ({ uid, project, resourceManager: manager, key }));
 }
 
 function texts({ reason, message }: SyncMark): { reason: string; message: string } {
@@ -45,12 +53,7 @@ function texts({ reason, message }: SyncMark): { reason: string; message: string
 
 function notSynced(tx: Transaction, project: string): Row[] {
   return tx
-    .all<Row>(
-      `SELECT r.id, r.uid, r.generation, r.conditions
-       FROM project p JOIN manager m ON m.project_id = p.id JOIN resource r ON r.lane = m.lane
-       WHERE p.path = ? AND r.state = 'live' AND r.conditions LIKE '%"${synced}"%'`,
-      project,
-    )
+    .all<Row>(`${SELECT} AND r.conditions LIKE '%"${synced}"%'`, project)
     .filter((row) =>
       conditionsOf(row).some(({ type, status }) => type === synced && status === false),
     );

@@ -61,7 +61,7 @@ export function syncWrites(group: GroupCommit): SyncWrites {
       group.write("recordSync", (tx) => {
         putReport(tx, project, report);
         for (const prune of prunes) addPrune(tx, project, prune);
-        return markResources(tx, project, notSynced);
+        return notSynced ? markResources(tx, project, notSynced) : [];
       }),
   };
 }

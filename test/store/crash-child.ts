@@ -1,0 +1,92 @@
+// A process that works on a store and kills itself at a given probe point. Bundled and started by
+// crash.test.ts. Arguments: file, story, number of the probe point at which to die (0: never).
+import { appendFileSync } from "node:fs";
+import type { ApplyChange } from "../../src/model/batch.ts";
+import { openStore } from "../../src/store/sqlite/store.ts";
+import { dumpOf } from "./dump.ts";
+import {
+  Driver,
+  EFFECT,
+  ManualClock,
+  ORIGIN,
+  PROJECT,
+  SETTLED,
+  countedIds,
+  specWrite,
+} from "./words.ts";
+
+const [file = "", story = "", dieAt = "0"] = process.argv.slice(2);
+let points = 0;
+
+function say(line: object): void {
+  appendFileSync(`${file}.log`, `${JSON.stringify(line)}\n`);
+}
+
+const clock = new ManualClock();
+const store = await openStore({
+  path: file,
+  clock,
+  ids: countedIds(),
+  probe: (name) => {
+    points += 1;
+    if (points !== Number(dieAt)) return;
+    say({ died: name });
+    process.kill(process.pid, "SIGKILL");
+    // The signal may take a moment; nothing may happen meanwhile.
+    for (;;);
+  },
+});
+const driver = new Driver(store, clock);
+
+/** Says that a step was acknowledged and, in a run that is not to die, what is on the disk then. */
+function acknowledged(step: string): void {
+  clock.advance(1_000);
+  say({ step, ...(dieAt === "0" ? { dump: dumpOf(file), points } : {}) });
+}
+
+const stories: Record<string, () => Promise<void>> = {
+  async life() {
+    await driver.begin("m");
+    acknowledged("begin");
+    await driver.put("a", { x: 1 });
+    acknowledged("create");
+    const first = await driver.claimOne();
+    acknowledged("claim");
+    await store.setFinalizer(first.claim, "worktree", true);
+    acknowledged("add the finalizer");
+    const { effect } = await store.beginEffect(first.claim, EFFECT);
+    acknowledged("begin the effect");
+    const { requestFingerprint } = effect;
+    const outcome = { state: "applied" as const, externalRef: "abc" };
+    await store.settleEffect(first.claim, { key: EFFECT.key, requestFingerprint, outcome });
+    acknowledged("settle the effect");
+    await store.enqueue([{ target: driver.ref("a"), cause: "source" }]);
+    acknowledged("enqueue during the pass");
+    const conditions = [{ type: "Ready", status: true as const, reason: "Done" }];
+    await driver.settle(first, { kind: "settled", conditions });
+    acknowledged("settle");
+    await driver.put("a", { x: 2 });
+    acknowledged("update");
+    await store.delete({ ref: driver.ref("a"), origin: ORIGIN });
+    acknowledged("delete");
+    const last = await driver.claimOne();
+    acknowledged("claim again");
+    await store.setFinalizer(last.claim, "worktree", false);
+    acknowledged("remove the finalizer");
+    await driver.settle(last, SETTLED);
+    acknowledged("settle again");
+  },
+  async batch() {
+    await driver.begin("m");
+    const changes = Array.from({ length: 1_000 }, (_, index): ApplyChange => {
+      const write = specWrite({ index, body: "x".repeat(1_000) });
+      return { kind: "create", manager: "m", key: `key ${index}`, write, expected: 0 };
+    });
+    points = 0;
+    await store.applyBatch({ project: PROJECT, changes });
+    acknowledged("apply");
+  },
+};
+
+say({ step: "open", ...(dieAt === "0" ? { dump: dumpOf(file), points } : {}) });
+await stories[story]?.();

@@ -1,0 +1,112 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dumpOf } from "./dump.ts";
+import { Driver, PROJECT, sqliteStore, temporaryFolder } from "./support.ts";
+
+// In the tree, so that packages resolve.
+const CHILD = path.resolve(`.test-results/store-crash-child-${process.pid}.mjs`);
+
+beforeAll(async () => {
+  await build({
+    entryPoints: ["test/store/crash-child.ts"],
+    outfile: CHILD,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    logLevel: "silent",
+  });
+});
+afterAll(() => {
+  rmSync(CHILD, { force: true });
+});
+
+type Line = { step?: string; dump?: string; points?: number; died?: string };
+type Run = { file: string; lines: Line[]; steps: number; died: string | undefined };
+
+/** Plays a story in a process that dies at its `dieAt`-th probe point; 0 lets it live. */
+async function play(story: string, dieAt: number): Promise<Run> {
+  const file = path.join(temporaryFolder(), "state.sqlite");
+  const child = fork(CHILD, [file, story, String(dieAt)], { stdio: "inherit" });
+  const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+  const log = existsSync(`${file}.log`) ? readFileSync(`${file}.log`, "utf8") : "";
+  const lines = log
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+  const died = lines.find((line) => line.died !== undefined)?.died;
+  expect({ code, signal }).toEqual(
+    died === undefined ? { code: 0, signal: null } : { code: null, signal: "SIGKILL" },
+  );
+  return { file, lines, steps: lines.filter(({ step }) => step !== undefined).length, died };
+}
+
+describe("a server killed at any point of any operation", () => {
+  it("A-10, D-1, D-2, D-4, E-1, F-1, P-7: leaves each operation whole or not at all, and none that it acknowledged undone", async () => {
+    const reference = await play("life", 0);
+    const states = reference.lines.flatMap(({ dump }) => (dump === undefined ? [] : [dump]));
+    const points = reference.lines.at(-1)?.points ?? 0;
+    expect(points).toBeGreaterThan(40);
+    const runs = Array.from({ length: points }, (_, index) => index + 1);
+    const lane = async () => {
+      for (let dieAt = runs.shift(); dieAt !== undefined; dieAt = runs.shift()) {
+        const { file, steps, died } = await play("life", dieAt);
+        const found = states.indexOf(dumpOf(file));
+        // What was acknowledged last, or one operation more: `begin` is two.
+        const possible = died === undefined ? [] : [steps - 1, steps];
+        const isWhole = possible.includes(found) || (steps === 1 && found === -1);
+        expect({ dieAt, died, found, isWhole }).toMatchObject({ isWhole: true });
+        await recovers(file);
+      }
+    };
+    await Promise.all([lane(), lane()]);
+  });
+
+  it("A-10: leaves a large batch whole or not at all, and cleans up what it wrote ahead", async () => {
+    const reference = await play("batch", 0);
+    const points = reference.lines.at(-1)?.points ?? 0;
+    const around = [1, 4, 5, 11, points - 3, points - 2, points - 1, points];
+    for (const dieAt of around) {
+      const { file, died } = await play("batch", dieAt);
+      const { store, connection } = sqliteStore({ path: file });
+      await store.beginEpoch();
+      const count = (table: string) =>
+        connection.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)?.count;
+      const expected = dieAt >= points - 1 ? 1_000 : 0;
+      const found = ["resource", "spec_body", "generation", "queue"].map((table) => count(table));
+      expect({ died, found, staged: count("staged_body") }).toEqual({
+        died,
+        found: [expected, expected, expected, expected],
+        staged: 0,
+      });
+      await store.close();
+    }
+  });
+});
+
+/** F-7, E-6, Q-2, R-6: what the next server makes of what it finds. */
+async function recovers(file: string): Promise<void> {
+  const { store, connection, clock } = sqliteStore({ path: file });
+  expect(connection.database.pragma("integrity_check", { simple: true })).toBe("ok");
+  expect(connection.database.pragma("foreign_key_check")).toEqual([]);
+  const running = (await store.queue({ project: PROJECT })).filter(({ claimed }) => claimed);
+  const driver = new Driver(store, clock);
+  const { recovered } = await store.beginEpoch();
+  expect(recovered).toBe(running.length);
+  const queue = await store.queue({ project: PROJECT });
+  expect(queue.filter(({ claimed }) => claimed)).toEqual([]);
+  for (const { uid } of running) expect(queue.map((entry) => entry.uid)).toContain(uid);
+  for (const { state } of await store.effects({ open: true })) expect(state).toBe("indeterminate");
+  const stored = await store.get(driver.ref("a"));
+  if (stored) {
+    const { metadata, status } = stored.resource;
+    const isPending = metadata.generation > status.observedGeneration;
+    if (isPending) expect(queue).toHaveLength(1);
+    if (metadata.deletionTimestamp !== undefined) expect(metadata.finalizers).not.toEqual([]);
+  }
+  await store.close();
+}

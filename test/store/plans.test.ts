@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { CRASHED, Driver, EFFECT, ORIGIN, PROJECT, sqliteStore } from "./support.ts";
+
+// Few rows whatever the store holds, or an index that holds few.
+const SMALL =
+  /^SCAN (?:\(subquery|CONSTANT|(?:store_state|project|p|manager|m|staged_body|s|sync_set|json_each)\b)/;
+const SMALL_INDEX = /USING (?:COVERING )?INDEX (?:queue_claimed|effect_open|resource_removed)\b/;
+
+describe("every statement of the store", () => {
+  it("finds its rows by an index, so that its cost does not grow with the store (goal P5)", async () => {
+    const { store, connection, clock } = sqliteStore();
+    const { database } = connection;
+    const statements = new Set<string>();
+    const prepare = database.prepare.bind(database);
+    database.prepare = ((sql: string) => {
+      statements.add(sql);
+      return prepare(sql);
+    }) as typeof database.prepare;
+    await exercise(new Driver(store, clock));
+    database.prepare = prepare;
+
+    expect(statements.size).toBeGreaterThan(50);
+    const scans = [...statements]
+      .filter((sql) => /^(?:SELECT|INSERT|UPDATE|DELETE)/.test(sql))
+      .flatMap((sql) =>
+        plan(sql).map((step) => ({ sql: sql.replaceAll(/\s+/g, " ").slice(0, 90), step })),
+      )
+      .filter(({ step }) => step.startsWith("SCAN"))
+      .filter(({ step }) => !SMALL.test(step) && !SMALL_INDEX.test(step));
+    expect(scans).toEqual([
+      // All effects in the order of their moves: for people, who have few.
+      { sql: expect.stringMatching(/^SELECT e\.\*, r\.uid/) as string, step: "SCAN e" },
+      // `info` counts the resources, by their smallest index.
+      {
+        sql: "SELECT count(*) AS count FROM resource WHERE state = 'live'",
+        step: "SCAN resource USING COVERING INDEX resource_live",
+      },
+    ]);
+
+    function plan(sql: string): string[] {
+      const values = Array.from({ length: sql.split("?").length - 1 }, () => 1);
+      const rows = prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as { detail: string }[];
+      return rows.map(({ detail }) => detail);
+    }
+  });
+});
+
+/** Calls everything there is to call. */
+async function exercise(driver: Driver<ReturnType<typeof sqliteStore>["store"]>): Promise<void> {
+  const { store, clock } = driver;
+  await driver.begin("m");
+  await driver.put("a", 1);
+  await driver.put("b", 1);
+  await driver.put("a", 2);
+  const [first, second] = await driver.claim(2);
+  if (!first || !second) throw new Error("not claimed");
+  await store.renew(first.claim, clock.now() + 1_000);
+  await store.setFinalizer(first.claim, "x", true);
+  const { effect } = await store.beginEffect(first.claim, EFFECT);
+  const outcome = { state: "indeterminate" as const, reason: "?", park: false };
+  const { requestFingerprint } = effect;
+  await store.settleEffect(first.claim, { key: EFFECT.key, requestFingerprint, outcome });
+  await store.beginEffect(first.claim, { ...EFFECT, provenAbsent: true });
+  await driver.settle(second, { kind: "requeue" });
+  await driver.settle(first, CRASHED);
+  await driver.settle(first, CRASHED);
+  clock.advance(1_000_000);
+  const [last] = await driver.claim(1);
+  await driver.store.resolveEffect(first.claim.uid, EFFECT.key, { state: "applied" }, "ann");
+  await store.enqueue([
+    { target: { uid: first.claim.uid }, cause: "source" },
+    { target: driver.ref("b"), cause: "source" },
+    { target: { lane: driver.lane() }, cause: "schedule" },
+  ]);
+  if (last) await driver.settle(last, { kind: "requeue" });
+  await store.suspend(driver.ref("b"), true);
+  await store.delete({ ref: driver.ref("a"), origin: ORIGIN });
+  await store.delete({ ref: driver.ref("a"), origin: ORIGIN, force: true });
+  await store.repair();
+  clock.advance(100 * 24 * 3_600_000);
+  for (const query of [{}, { uid: first.claim.uid }, { project: PROJECT, open: true }]) {
+    await store.effects(query);
+    await store.events(query);
+    await store.events({ ...query, newestFirst: true });
+    await store.queue(query);
+  }
+  await store.list({ notReady: true, labels: { a: "b" }, owner: ORIGIN.owner });
+  await store.list({});
+  await store.snapshot(PROJECT);
+  await store.specs([first.claim.uid]);
+  await store.history(driver.ref("a"));
+  await store.removed(driver.ref("a"));
+  await store.passes(first.claim.uid);
+  await store.managers();
+  await store.lanes();
+  await store.info();
+  await store.retain(10);
+  await store.beginEpoch();
+}
