@@ -2,8 +2,10 @@ import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 
-/** Where a project keeps its definitions, relative to the project. */
+/** Where a project keeps its definitions and its specs, relative to the project. */
 export const DEFINITIONS_FOLDER = ".pi/resource-managers";
+/** Where a project keeps its specs by default, relative to the project. */
+export const SPECS_FOLDER = ".pi/resources";
 
 /** Where definitions for every project live: `~/.pi/agent/resource-managers`. */
 export function globalDefinitionsFolder(home: string = homedir()): string {
