@@ -98,22 +98,22 @@ async function endsClean(stage: Stage): Promise<void> {
   ]);
 }
 
-async function crashAt(test: TestContext, crash: CrashPlan, attempts: number): Promise<void> {
+/** Applies a spec to a server that kills by a plan, and comes to the merge. */
+async function crashAt(test: TestContext, crash: CrashPlan) {
   const stage = pullRequestStage(test);
   const pull = await askForMerge(stage, github);
   const server = await stage.startServer(crash);
   await stage.ok(["apply", "-f", ".pi/resources"]);
-  if (crash.victim === "server") {
-    expect(await server.ended).toBe("SIGKILL");
-    await stage.startServer();
-  }
-  await expectMergedOnce(stage, github, { pull, attempts });
-  await endsClean(stage);
+  return { stage, pull, server };
 }
 
 describe("E-6: kill -9 of the server in mid-merge ends in one merge and a correct ledger", () => {
   it.concurrent.for(IN_SERVER)("$at", async ({ points, attempts }, test) => {
-    await crashAt(test, { victim: "server", points }, attempts);
+    const { stage, pull, server } = await crashAt(test, { victim: "server", points });
+    expect(await server.ended).toBe("SIGKILL");
+    await stage.startServer();
+    await expectMergedOnce(stage, github, { pull, attempts });
+    await endsClean(stage);
   });
 
   it.concurrent.for(AT_PROVIDER)("$at", async ({ act, when, attempts }, test) => {
@@ -157,7 +157,10 @@ describe("kill -9 of the runner alone in mid-merge ends in one merge and a corre
   const attemptsOf = ({ at, attempts }: Case) => (at === IN_SERVER[0]?.at ? 2 : attempts);
 
   it.concurrent.for(IN_SERVER)("$at", async ({ points, ...one }, test) => {
-    await crashAt(test, { victim: "runner", points }, attemptsOf(one));
+    const { stage, pull, server } = await crashAt(test, { victim: "runner", points });
+    await expectMergedOnce(stage, github, { pull, attempts: attemptsOf(one) });
+    expect(server.output()).toContain('"fault":"signal"');
+    await endsClean(stage);
   });
 
   it.concurrent.for(AT_PROVIDER)("$at", async ({ act, when, attempts }, test) => {

@@ -1,8 +1,8 @@
-import { expect, type TestContext } from "vitest";
+import { expect } from "vitest";
 import type { PullRequestSpecInput } from "../../examples/pull-request/.pi/resource-managers/pull-request/spec.ts";
 import type { SeededPull } from "../github/seeds.mjs";
 import type { GitHub } from "../github/stand-in.mjs";
-import { Stage } from "./stage.ts";
+import { Stage, type Lifetime } from "./stage.ts";
 
 export const MANAGER = "pull-request";
 
@@ -14,7 +14,7 @@ export const SHORT_WAITS = {
 };
 
 /** A stage whose project holds the pull-request manager, committed. */
-export function pullRequestStage(test: TestContext, env: NodeJS.ProcessEnv = {}): Stage {
+export function pullRequestStage(test: Lifetime, env: NodeJS.ProcessEnv = {}): Stage {
   const stage = new Stage(test, { ...SHORT_WAITS, ...env });
   stage.useExample(MANAGER);
   stage.commit("The pull-request manager");
@@ -25,13 +25,19 @@ export function pullRequestStage(test: TestContext, env: NodeJS.ProcessEnv = {})
 export async function askForMerge(
   stage: Stage,
   github: GitHub,
-  more: Partial<PullRequestSpecInput> = {},
+  more: (pull: SeededPull) => Partial<PullRequestSpecInput> = () => ({}),
 ): Promise<SeededPull & { key: string }> {
   const repository = await github.seeds.repository();
   const pull = await github.seeds.pull(repository);
   await github.seeds.check(repository, pull.headSha);
   const key = `${repository}#${pull.number}`;
-  const spec = { repository, number: pull.number, baseRef: "main", apiUrl: github.url, ...more };
+  const spec = {
+    repository,
+    number: pull.number,
+    baseRef: "main",
+    apiUrl: github.url,
+    ...more(pull),
+  };
   const file = `.pi/resources/${repository.replace("/", "-")}.resource.json`;
   stage.write(file, { resourceManager: MANAGER, key, spec });
   stage.commit(`Ask for ${key}`);
@@ -66,9 +72,14 @@ export async function expectMergedOnce(
   const merges = mergesOf(github, pull);
   expect(merges).toHaveLength(1);
   expect(mergeCalls(github, pull)).toHaveLength(1);
-  const { sha } = merges[0]?.answer as { sha: string };
   expect(await stage.effects(MANAGER, pull.key)).toMatchObject([
-    { kind: "github-merge", state: "applied", externalRef: sha, attempts, parked: false },
+    {
+      kind: "github-merge",
+      state: "applied",
+      externalRef: merges[0]?.answer.sha,
+      attempts,
+      parked: false,
+    },
   ]);
   const { metadata, status } = await stage.resource(MANAGER, pull.key);
   expect(status.observedGeneration).toBe(metadata.generation);

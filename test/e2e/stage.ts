@@ -4,9 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import Database from "better-sqlite3";
-import { expect, type TestContext } from "vitest";
 import type { StoredEffect } from "../../src/model/effect.ts";
-import type { ManagedResource } from "../../src/model/resource.ts";
+import type { ManagedResource, StoredResource } from "../../src/model/resource.ts";
 import { connect } from "../../src/server/client.ts";
 import { ensureBuilt } from "../support/dist.ts";
 
@@ -41,7 +40,8 @@ export type ServerHandle = {
 /** When a crash server kills, and whom: see test/support/crash-server.mjs. */
 export type CrashPlan = { victim: "server" | "runner"; points: string[] };
 
-type Lifetime = Pick<TestContext, "onTestFinished">;
+/** What a stage lasts as long as: a test, or all tests of a file. */
+export type Lifetime = { onTestFinished: (clean: () => Promise<void>) => void };
 
 /**
  * A person's machine for one test: a project that is a git repository, a home and a state folder of
@@ -117,8 +117,10 @@ export class Stage {
   /** Runs a command that must end with `code`; what it wrote to standard output. */
   async ok(args: string[], code = 0): Promise<string> {
     const outcome = await this.run(args);
-    expect(outcome, `pi-workflows ${args.join(" ")}\n${outcome.stderr}`).toMatchObject({ code });
-    return outcome.stdout;
+    if (outcome.code === code) return outcome.stdout;
+    throw new Error(
+      `pi-workflows ${args.join(" ")} ended with ${outcome.code}, not ${code}\n${outcome.stdout}${outcome.stderr}`,
+    );
   }
 
   async json<T>(args: string[], code = 0): Promise<T> {
@@ -149,6 +151,23 @@ export class Stage {
     return shown.resource;
   }
 
+  /** Resolves when the resource's `Ready` has this reason, computed from its present generation. */
+  async untilReady(manager: string, key: string, reason: string): Promise<void> {
+    const client = await connect({ home: this.home });
+    const ref = { project: this.project, resourceManager: manager, key };
+    try {
+      await eventually(async () => {
+        const { metadata, status } = ((await client.get(ref)) as StoredResource).resource;
+        const ready = status.conditions.find(({ type }) => type === "Ready");
+        const isCurrent = ready?.observedGeneration === metadata.generation;
+        if (isCurrent && ready.reason === reason) return;
+        throw new Error(`${key} did not become ${reason}: it is ${JSON.stringify(ready)}`);
+      });
+    } finally {
+      await client.close();
+    }
+  }
+
   async effects(manager: string, key: string): Promise<StoredEffect[]> {
     const shown = await this.json<{ effects: StoredEffect[] }>(["effects", manager, key]);
     return shown.effects;
@@ -175,13 +194,16 @@ export class Stage {
       signal(pid, "SIGTERM");
       await ended;
     }
-    await eventually(() => expect(this.leftovers()).toEqual([]));
+    await this.#nothingRuns();
   }
 
-  /** Processes whose arguments name this stage: its runners and resolvers. */
-  leftovers(): string[] {
-    const all = execFileSync("ps", ["-A", "-ww", "-o", "pid=,args="], { encoding: "utf8" });
-    return all.split("\n").filter((line) => line.includes(this.root));
+  /** Resolves when no process is left whose arguments name this stage, as its runners' do. */
+  async #nothingRuns(): Promise<void> {
+    await eventually(() => {
+      const all = execFileSync("ps", ["-A", "-ww", "-o", "pid=,args="], { encoding: "utf8" });
+      const left = all.split("\n").filter((line) => line.includes(this.root));
+      if (left.length > 0) throw new Error(`still running:\n${left.join("\n")}`);
+    });
   }
 
   async #close(): Promise<void> {
@@ -191,7 +213,7 @@ export class Stage {
     }
     // Servers that the command line started.
     await this.run(["server", "stop"]);
-    await eventually(() => expect(this.leftovers()).toEqual([]));
+    await this.#nothingRuns();
     rmSync(this.root, { recursive: true, force: true });
   }
 }
@@ -216,9 +238,9 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 
 class GaveUp extends Error {}
 
-/** Repeats `attempt` until it does not throw, for at most 30 seconds. */
+/** Repeats `attempt` until it does not throw, for at most 60 seconds. */
 export async function eventually<T>(attempt: () => Promise<T> | T): Promise<T> {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     try {
       return await attempt();

@@ -1,5 +1,6 @@
 import { Octokit } from "octokit";
 import type { z } from "zod";
+import { within } from "./deadline.ts";
 import { classify, GitHubFault } from "./fault.ts";
 import { limiterOf, pause, type Limiter } from "./limiter.ts";
 
@@ -116,10 +117,9 @@ export class GitHubClient {
     const call = async () => {
       this.#limiter.check(this.#options.now());
       try {
-        const data = await this.#octokit.graphql(document, {
-          ...variables,
-          request: { signal: this.#deadline(signal) },
-        });
+        const data = await within(this.#options.timeoutMs, signal, (limited) =>
+          this.#octokit.graphql(document, { ...variables, request: { signal: limited } }),
+        );
         return shaped("GraphQL", schema, data);
       } catch (error) {
         throw this.#graphqlFault(error);
@@ -146,22 +146,20 @@ export class GitHubClient {
     signal.throwIfAborted();
     this.#limiter.check(this.#options.now());
     try {
-      const { status, headers, data } = await this.#octokit.request(route, {
-        ...parameters,
-        headers: { "x-github-api-version": API_VERSION },
-        // A renamed repository redirects. It is not followed: its name in the spec is wrong now.
-        request: { redirect: "manual", signal: this.#deadline(signal) },
-      });
+      const { status, headers, data } = await within(this.#options.timeoutMs, signal, (limited) =>
+        this.#octokit.request(route, {
+          ...parameters,
+          headers: { "x-github-api-version": API_VERSION },
+          // A renamed repository redirects. It is not followed: its name in the spec is wrong now.
+          request: { redirect: "manual", signal: limited },
+        }),
+      );
       if (status < 300) return data;
       const location = headers.location ?? "";
       throw new GitHubFault("moved", `${route}: moved to ${location}`, { status, location });
     } catch (error) {
       throw this.#fault(route, error);
     }
-  }
-
-  #deadline(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, AbortSignal.timeout(this.#options.timeoutMs)]);
   }
 
   #fault(what: string, error: unknown): GitHubFault {
