@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { ERRORS, toPiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { redactText } from "../model/redact.ts";
 import { createServer, type Server } from "./index.ts";
 
 /**
@@ -29,9 +30,17 @@ function stopOnSignals(server: Server): void {
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, onSignal);
 }
 
+/**
+ * Nothing is known to be sound after an error that nobody caught, so the process ends: what was
+ * committed is durable, and the next server voids the claims. Standard error is the log here, so a
+ * stack goes there where the error is not one of the table.
+ */
 function fail(thrown: unknown): never {
   const error = toPiWorkflowsError(thrown);
-  process.stderr.write(`error[${error.code}]: ${error.message}\n  ${error.hint}\n`);
+  const { cause } = error;
+  const stack = error.code === "INTERNAL" && cause instanceof Error ? `\n${cause.stack}` : "";
+  const text = `error[${error.code}]: ${error.message}\n  ${error.hint}${stack}\n`;
+  process.stderr.write(redactText(text));
   process.exit(ERRORS[error.code].exit);
 }
 
