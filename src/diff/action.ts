@@ -13,7 +13,7 @@ import { describeChanges, describeOwner } from "./sentences.ts";
 /** What deciding one action needs beside the two states. */
 export type ActionContext = {
   owner: Owner;
-  force: boolean;
+  force: boolean | ((stored: SnapshotEntry) => boolean);
   /** Canonical specs by uid of every resource whose hash differs. */
   specs: ReadonlyMap<string, string>;
   /** Secret paths by manager. */
@@ -32,7 +32,7 @@ export function decideAction(
     return conflictAction(desired, stored, [reason]);
   }
   const owned = sameOwner(stored.owner, context.owner);
-  if (!owned && !context.force) return conflictAction(desired, stored, waysOut(stored));
+  if (!owned && !isForced(stored, context)) return conflictAction(desired, stored, waysOut(stored));
   const sameSpec = stored.specHash === desired.specHash;
   const metadata = metadataChanges(desired, stored);
   const moved = stored.file !== desired.place.file;
@@ -53,6 +53,10 @@ export function decideAction(
     changes,
     owner: stored.owner,
   };
+}
+
+function isForced(stored: SnapshotEntry, { force }: ActionContext): boolean {
+  return typeof force === "function" ? force(stored) : force;
 }
 
 function createAction(desired: Desired): PlanAction {

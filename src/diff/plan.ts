@@ -20,8 +20,8 @@ import type { Checked } from "./rejected.ts";
 export type PlanRequest = {
   project: string;
   owner: Owner;
-  /** Takes over resources of other owners instead of reporting a conflict. */
-  force?: boolean;
+  /** Takes over resources of other owners, or some of them, instead of reporting a conflict. */
+  force?: boolean | ((stored: SnapshotEntry) => boolean);
   /** Absent: nothing is pruned. */
   prune?: PruneRequest;
 };
@@ -55,7 +55,11 @@ export function differing(desired: readonly Desired[], snapshot: Snapshot): stri
 export function planChanges({ request, loaded, snapshot, specs }: PlanInput): Plan {
   const declared = declare(loaded.desired);
   const stored = storedByIdentity(snapshot.resources);
-  const failedFiles = new Set(loaded.problems.map((problem) => problem.file));
+  const failedFiles = new Set(
+    loaded.problems.flatMap(({ file, specFile }) =>
+      specFile === undefined ? file : [file, specFile],
+    ),
+  );
   const declares = (identity: string): boolean =>
     declared.single.has(identity) || declared.several.has(identity);
   const absent = findAbsent(stored, { ...request, declares, failedFiles });
@@ -67,7 +71,7 @@ export function planChanges({ request, loaded, snapshot, specs }: PlanInput): Pl
   const checked = checkDeclared(declared, { owner: request.owner, stored, failedFiles, stays });
   const problems = [...loaded.problems, ...duplicateProblems(declared), ...checked.problems];
   const secrets = new Map(loaded.managers.map(({ name, secretPaths }) => [name, secretPaths]));
-  const context = { owner: request.owner, force: request.force === true, specs, secrets };
+  const context = { owner: request.owner, force: request.force ?? false, specs, secrets };
   const plan: Omit<Plan, "id" | "counts"> = {
     version: PLAN_VERSION,
     project: request.project,

@@ -1,15 +1,16 @@
-import type { z } from "zod";
 import { PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
 import type { Log } from "../model/ports.ts";
 import type { Handlers } from "./handlers.ts";
-import type { Params, Result, RouteName, StreamApi, StreamName, Transport } from "./protocol.ts";
-import { REQUESTS, STREAM_REQUESTS } from "./protocol-schemas.ts";
-import { parseRequest } from "./request.ts";
+import type { Result, RouteName, StreamApi, StreamName, Transport } from "./protocol.ts";
+import { readParams, readStreamParams } from "./request.ts";
 import { streamEvents, streamWatch, type StreamSources } from "./streams.ts";
+import { streamSync, type SyncFeed } from "./sync/stream.ts";
 
 /** The server's routes and streams, whoever calls them. */
 export type Dispatch = {
-  call<R extends RouteName>(route: R, params: Params<R>): Promise<Result<R>>;
+  /** Answers one request; `params` is what the caller gave, not yet checked. */
+  call<R extends RouteName>(route: R, params: unknown): Promise<Result<R>>;
+  /** Begins a stream whose parameters were read. */
   stream<S extends StreamName>(
     stream: S,
     params: StreamApi[S]["params"],
@@ -23,11 +24,13 @@ export type Dispatch = {
 
 export type DispatchOptions = {
   handlers: Handlers;
-  sources: StreamSources;
+  sources: AllSources;
   log: Log;
   /** Aborts when the server stops: streams end, and calls that would change something are refused. */
   stopping: AbortSignal;
 };
+
+type AllSources = StreamSources & { syncs: SyncFeed };
 
 /** Routes that answer while the server stops. */
 const ALWAYS: readonly RouteName[] = ["hello", "status", "stop"];
@@ -53,7 +56,7 @@ export function createDispatch({ handlers, sources, log, stopping }: DispatchOpt
       const leave = enter();
       try {
         refuseIfStopping(route);
-        return await handlers[route](params);
+        return await handlers[route](await readParams(route, params));
       } catch (thrown) {
         throw logged(log, route, thrown);
       } finally {
@@ -62,12 +65,14 @@ export function createDispatch({ handlers, sources, log, stopping }: DispatchOpt
     },
     async *stream(name, params, signal) {
       const leave = enter();
+      const ending = firstOf(signal, stopping);
       try {
         refuseIfStopping(name);
-        yield* openStream(sources, name, params, AbortSignal.any([signal, stopping]));
+        yield* openStream(sources, name, params, ending.signal);
       } catch (thrown) {
         throw logged(log, name, thrown);
       } finally {
+        ending.release();
         leave();
       }
     },
@@ -76,35 +81,45 @@ export function createDispatch({ handlers, sources, log, stopping }: DispatchOpt
   };
 }
 
+// Not AbortSignal.any: `stopping` lives as long as the server, and Node 20 lets what is derived from
+// a long-lived signal pile up.
+function firstOf(...signals: AbortSignal[]): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  for (const signal of signals) {
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+  }
+  const release = (): void => {
+    for (const signal of signals) signal.removeEventListener("abort", abort);
+  };
+  return { signal: controller.signal, release };
+}
+
 /** A client's way in without a socket: same schemas, same handlers. */
 export function localTransport(dispatch: Dispatch): Transport {
   return {
-    call: async (route, params) =>
-      dispatch.call(route, parseRequest<typeof params>(schemaOf(REQUESTS, route), params)),
+    call: (route, params) => dispatch.call(route, params),
     stream: (stream, params, signal) =>
-      dispatch.stream(
-        stream,
-        parseRequest<typeof params>(schemaOf(STREAM_REQUESTS, stream), params),
-        signal,
-      ),
+      dispatch.stream(stream, readStreamParams(stream, params), signal),
     close: () => Promise.resolve(),
   };
 }
 
-// Which schema goes with which route is checked where the table is written.
-function schemaOf<T>(table: Record<string, z.ZodType>, name: string): z.ZodType<T> {
-  return table[name] as z.ZodType<T>;
-}
-
 function openStream<S extends StreamName>(
-  sources: StreamSources,
+  sources: AllSources,
   name: S,
   params: StreamApi[S]["params"],
   signal: AbortSignal,
 ): AsyncIterable<StreamApi[S]["item"]> {
-  return name === "events"
-    ? streamEvents(sources, params as StreamApi["events"]["params"], signal)
-    : streamWatch(sources, params as StreamApi["watch"]["params"], signal);
+  switch (name) {
+    case "events":
+      return streamEvents(sources, params as StreamApi["events"]["params"], signal);
+    case "watch":
+      return streamWatch(sources, params as StreamApi["watch"]["params"], signal);
+    default:
+      return streamSync(sources.syncs, params, signal);
+  }
 }
 
 // Errors that callers can meet are theirs to show; what nobody expected is written down here, once.

@@ -138,6 +138,27 @@ export const REQUESTS = {
     ]),
   }),
   repair: z.strictObject({ dryRun: z.boolean().exactOptional() }),
+  syncEnable: z.strictObject({
+    project,
+    branch: z.string().min(1).max(1_024).exactOptional(),
+    workingTree: z.boolean().exactOptional(),
+    roots: z.array(z.string().min(1).max(4_096)).min(1).max(100).exactOptional(),
+    prune: z.boolean().exactOptional(),
+    guard: z.strictObject({ count: count0, fraction: z.number().min(0).max(1) }).exactOptional(),
+    worktree: z.string().min(1).max(4_096).exactOptional(),
+  }),
+  syncDisable: z.strictObject({ project }),
+  syncStatus: z.strictObject({ project: project.exactOptional() }),
+  syncNow: z.strictObject({ project, allowEmpty: z.boolean().exactOptional() }),
+  syncSuspend: z.strictObject({ project, suspended: z.boolean() }),
+  syncConfirmPrune: z.strictObject({
+    project,
+    hash: z
+      .string()
+      .regex(/^[0-9a-f]{12,64}$/, "must be the hash of a prune, or its first twelve digits"),
+  }),
+  prunes: z.strictObject({ project }),
+  undelete: ref,
   stop: nothing,
 } satisfies { [R in RouteName]: z.ZodType<Params<R>> };
 
@@ -149,6 +170,7 @@ export const STREAM_REQUESTS = {
     after: cursor.exactOptional(),
   }),
   watch: list,
+  sync: z.strictObject({ project: project.exactOptional() }),
 } satisfies { [S in StreamName]: z.ZodType<StreamApi[S]["params"]> };
 
 /** Every request by name, from which `schemas/` is generated. */

@@ -10,6 +10,7 @@ import type { ResourceEvent } from "../model/event.ts";
 import type { PassRecord } from "../model/pass.ts";
 import type { QueueEntry } from "../model/queue.ts";
 import type { ResourceRef, ResourceSummary, StoredResource, Origin } from "../model/resource.ts";
+import type { PruneGuard, PruneRecord, StoredSyncSet } from "../model/sync.ts";
 import type {
   DeleteReceipt,
   EffectListing,
@@ -62,6 +63,43 @@ export type WatchItem =
 /** Which events a stream holds: those after `after` (exclusive), else from now. */
 export type EventsQuery = { project?: string; uid?: string; after?: number };
 
+/** What `syncEnable` takes; what is absent has the default named, or stays as it was. */
+export type SyncEnable = {
+  /** Canonical path of the work tree. */
+  project: string;
+  /** Default: the branch that is checked out. */
+  branch?: string;
+  /** Reads the files of the work tree, not a branch. Default in a folder without git. */
+  workingTree?: boolean;
+  /** Default `.pi/resources`. */
+  roots?: string[];
+  /** Default true. */
+  prune?: boolean;
+  guard?: PruneGuard;
+  /**
+   * Path or name of this work tree: consent to sync a linked one, or a second one of a repository
+   * that is already synced (A-12).
+   */
+  worktree?: string;
+};
+/** What a sync is doing now. */
+export type SyncActivity = {
+  state: "waiting" | "settling" | "loading" | "planning" | "applying" | "retrying";
+  /** Epoch milliseconds. */
+  since: number;
+  /** The revision that is being dealt with. */
+  revision?: string;
+  /** When it tries again by itself, where it waits for that. */
+  retryAt?: number;
+};
+/** A sync set, what became of it, and what it is doing. */
+export type SyncStatus = StoredSyncSet & { activity: SyncActivity };
+/** One step of a watch of syncs: first all that there are, then each as it changes. */
+export type SyncItem =
+  | { kind: "present"; status: SyncStatus }
+  | { kind: "removed"; project: string }
+  | { kind: "listed" };
+
 /** What each route takes and answers. The zod form of what it takes is in protocol-schemas.ts. */
 export type Api = {
   hello: { params: Nothing; result: Hello };
@@ -94,6 +132,14 @@ export type Api = {
     result: StoredEffect;
   };
   repair: { params: { dryRun?: boolean }; result: { enqueued: number } };
+  syncEnable: { params: SyncEnable; result: SyncStatus };
+  syncDisable: { params: { project: string }; result: { disabled: boolean } };
+  syncStatus: { params: { project?: string }; result: SyncStatus[] };
+  syncNow: { params: { project: string; allowEmpty?: boolean }; result: SyncStatus };
+  syncSuspend: { params: { project: string; suspended: boolean }; result: SyncStatus };
+  syncConfirmPrune: { params: { project: string; hash: string }; result: SyncStatus };
+  prunes: { params: { project: string }; result: PruneRecord[] };
+  undelete: { params: ResourceRef; result: StoredResource };
   stop: { params: Nothing; result: { stopping: true } };
 };
 export type RouteName = keyof Api;
@@ -104,6 +150,7 @@ export type Result<R extends RouteName> = Api[R]["result"];
 export type StreamApi = {
   events: { params: EventsQuery; item: ResourceEvent };
   watch: { params: ListQuery; item: WatchItem };
+  sync: { params: { project?: string }; item: SyncItem };
 };
 export type StreamName = keyof StreamApi;
 
@@ -130,6 +177,14 @@ export const ROUTES = {
   reconcile: { method: "POST", path: "/v1/reconcile" },
   resolveEffect: { method: "POST", path: "/v1/effects/resolve" },
   repair: { method: "POST", path: "/v1/repair" },
+  syncEnable: { method: "POST", path: "/v1/sync/enable" },
+  syncDisable: { method: "POST", path: "/v1/sync/disable" },
+  syncStatus: { method: "GET", path: "/v1/sync" },
+  syncNow: { method: "POST", path: "/v1/sync/now" },
+  syncSuspend: { method: "POST", path: "/v1/sync/suspend" },
+  syncConfirmPrune: { method: "POST", path: "/v1/sync/confirm-prune" },
+  prunes: { method: "GET", path: "/v1/prunes" },
+  undelete: { method: "POST", path: "/v1/undelete" },
   stop: { method: "POST", path: "/v1/stop" },
 } as const satisfies Record<RouteName, Route>;
 
@@ -137,6 +192,7 @@ export const ROUTES = {
 export const STREAMS = {
   events: "/v1/events",
   watch: "/v1/watch",
+  sync: "/v1/sync/watch",
 } as const satisfies Record<StreamName, string>;
 
 /** The typed client of the server; its methods throw PiWorkflowsError as the server threw it. */
@@ -160,6 +216,27 @@ export type Client = {
   reconcile(target: ReconcileTarget): Promise<number>;
   resolveEffect(uid: string, key: string, outcome: EffectVerdict): Promise<StoredEffect>;
   repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
+  /**
+   * Consents that a project's specs and definitions run here, and keeps the store as its source
+   * says from now on. Does not wait for the first sync. @throws CONFLICT, GIT_FAILED, USAGE
+   */
+  syncEnable(request: SyncEnable): Promise<SyncStatus>;
+  /** Resources stay as they are. False where it was not enabled. */
+  syncDisable(project: string): Promise<boolean>;
+  syncStatus(project?: string): Promise<SyncStatus[]>;
+  /** Syncs and resolves when done. `allowEmpty` says that a set suddenly empty is meant. */
+  syncNow(project: string, options?: { allowEmpty?: boolean }): Promise<SyncStatus>;
+  /** A suspended sync plans and reports, and applies nothing. */
+  syncSuspend(project: string): Promise<SyncStatus>;
+  syncResume(project: string): Promise<SyncStatus>;
+  /** Prunes exactly the set with this hash (or its first twelve characters or more). @throws PRUNE_HELD */
+  syncConfirmPrune(project: string, hash: string): Promise<SyncStatus>;
+  /** What syncs of a project pruned, newest first. */
+  prunes(project: string): Promise<PruneRecord[]>;
+  /** Brings a removed resource back with its last spec, as a new uid, protected from pruning. */
+  undelete(ref: ResourceRef): Promise<StoredResource>;
+  /** Sync sets as they change, first all that match, until `signal` aborts. */
+  syncWatch(query: { project?: string }, signal: AbortSignal): AsyncIterable<SyncItem>;
   /** Server-sent events from cursor `after` (exclusive; absent: from now), until `signal` aborts. */
   events(query: EventsQuery, signal: AbortSignal): AsyncIterable<ResourceEvent>;
   /** Resources as they change, first all that match; `removed` where one is gone. */
@@ -201,6 +278,16 @@ export function clientOver({ call, stream, close }: Transport): Client {
     reconcile: async (target) => (await call("reconcile", { target })).marked,
     resolveEffect: (uid, key, outcome) => call("resolveEffect", { uid, key, outcome }),
     repair: (options) => call("repair", options ?? {}),
+    syncEnable: (request) => call("syncEnable", request),
+    syncDisable: async (project) => (await call("syncDisable", { project })).disabled,
+    syncStatus: (project) => call("syncStatus", project === undefined ? {} : { project }),
+    syncNow: (project, options) => call("syncNow", { project, ...options }),
+    syncSuspend: (project) => call("syncSuspend", { project, suspended: true }),
+    syncResume: (project) => call("syncSuspend", { project, suspended: false }),
+    syncConfirmPrune: (project, hash) => call("syncConfirmPrune", { project, hash }),
+    prunes: (project) => call("prunes", { project }),
+    undelete: (ref) => call("undelete", ref),
+    syncWatch: (query, signal) => stream("sync", query, signal),
     events: (query, signal) => stream("events", query, signal),
     watch: (query, signal) => stream("watch", query, signal),
     stop: async () => void (await call("stop", {})),

@@ -5,6 +5,7 @@ import type { Clock, Log } from "../model/ports.ts";
 import { createInProcessRunner } from "../runner/in-process.ts";
 import { reapOrphans } from "../runner/orphans.ts";
 import { createRunnerPool } from "../runner/pool.ts";
+import { resolve } from "../runner/resolver.ts";
 import type { RunnerPort } from "../runner/port.ts";
 import { globalDefinitionsFolder } from "../sources/project.ts";
 import type { Schema } from "../sources/schema.ts";
@@ -28,6 +29,8 @@ import { createRegistry, type Registry } from "./registry.ts";
 import { createReleasers, type Releasers } from "./releasers.ts";
 import { Scheduler } from "./scheduler.ts";
 import { createBatchCheck } from "./spec-check.ts";
+import { syncHandlers, watchedBySyncs } from "./sync/handlers.ts";
+import { Syncs } from "./sync/sets.ts";
 import { systemClock, systemIds } from "./system.ts";
 
 /** A server that serves. */
@@ -66,13 +69,21 @@ export async function serve(options: ServeOptions): Promise<Running> {
     const door = createDoor(base);
     const runners = await createRunners(base);
     const scheduler = await createScheduler(base, { store, changes, runners });
-    const dispatch = createRoutes(base, { store, registry, hosted, changes, scheduler, runners });
+    const { dispatch, syncs } = createRoutes(base, {
+      store,
+      registry,
+      hosted,
+      changes,
+      scheduler,
+      runners,
+    });
     for (const record of registry.all()) {
       if (record.scope !== "hosted" || hosted.has(record.name)) scheduler.register(record);
     }
     scheduler.start();
     if (options.listen !== false) await door.open(dispatch);
-    attend(base, { store, registry, scheduler, dispatch });
+    await syncs.start();
+    attend(base, { store, registry, scheduler, dispatch, syncs });
     log.info("The server serves", { home: base.home.path, version: VERSION });
     return { transport: localTransport(dispatch), stop: () => releasers.releaseAll(log) };
   } catch (thrown) {
@@ -179,10 +190,11 @@ type Parts = {
   runners: Runners;
 };
 
-function createRoutes(base: Base, parts: Parts): Dispatch {
+function createRoutes(base: Base, parts: Parts): { dispatch: Dispatch; syncs: Syncs } {
   const { options, home, clock, log, releasers, startedAt } = base;
   const { store, registry, hosted, changes, scheduler, runners } = parts;
   const stopping = new AbortController();
+  const globalFolder = options.globalDefinitions ?? globalDefinitionsFolder();
   const handlers = createHandlers({
     home,
     store,
@@ -191,7 +203,7 @@ function createRoutes(base: Base, parts: Parts): Dispatch {
     changes,
     startedAt,
     checkBatch: createBatchCheck(hosted),
-    globalFolder: options.globalDefinitions ?? globalDefinitionsFolder(),
+    globalFolder,
     hello: () => ({
       version: VERSION,
       protocol: PROTOCOL_VERSION,
@@ -207,12 +219,29 @@ function createRoutes(base: Base, parts: Parts): Dispatch {
   });
   // Released before the scheduler drains: what arrives meanwhile is refused.
   releasers.add("requests", () => stopping.abort());
-  return createDispatch({
-    handlers,
-    sources: { store, changes, clock },
+  const syncs = new Syncs({
+    store,
+    target: {
+      snapshot: (project) => store.snapshot(project),
+      specs: (uids) => store.specs(uids),
+      acceptManagers: (project, proposals) => handlers.acceptManagers({ project, proposals }),
+      commit: (batch) => handlers.commit(batch),
+    },
+    clock,
+    log,
+    changes,
+    resolve,
+    globalFolder,
+    random: Math.random,
+  });
+  releasers.add("syncs", () => syncs.stop());
+  const dispatch = createDispatch({
+    handlers: { ...handlers, ...watchedBySyncs(handlers, syncs), ...syncHandlers(syncs, store) },
+    sources: { store, changes, clock, syncs },
     log,
     stopping: stopping.signal,
   });
+  return { dispatch, syncs };
 }
 
 /**
@@ -244,7 +273,8 @@ function attend(
     registry,
     scheduler,
     dispatch,
-  }: Pick<Parts, "store" | "registry" | "scheduler"> & { dispatch: Dispatch },
+    syncs,
+  }: Pick<Parts, "store" | "registry" | "scheduler"> & { dispatch: Dispatch; syncs: Syncs },
 ): void {
   releasers.add("housekeeping", keepHouse(store, clock, log));
   void removeStaleBundles(home, registry.all(), clock.now()).catch((error: unknown) =>
@@ -255,6 +285,7 @@ function attend(
   const isIdle = (): boolean =>
     dispatch.open() === 0 &&
     scheduler.isIdle() &&
+    !syncs.any() &&
     clock.monotonic() - dispatch.lastUsedAt() >= idleExitMs;
   releasers.add(
     "idle watch",

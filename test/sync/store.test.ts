@@ -94,7 +94,7 @@ describe("resources that are not as their source says", () => {
       store.recordSync(PROJECT, { report: EMPTY_REPORT, notSynced });
     const ref = { project: PROJECT, resourceManager: "widget", key: "a" };
 
-    expect(await record([mark])).toEqual([uid]);
+    expect(await record([mark])).toEqual([{ ...ref, uid }]);
     const marked = await store.get(ref);
     expect(marked?.resource.status.conditions).toMatchObject([
       { type: "Synced", status: false, reason: "SourceInvalid", message: "a:1:1: is no JSON" },
@@ -102,7 +102,7 @@ describe("resources that are not as their source says", () => {
     expect(await record([mark])).toEqual([]);
     expect(await store.get(ref)).toEqual(marked);
 
-    expect(await record([])).toEqual([uid]);
+    expect(await record([])).toEqual([{ ...ref, uid }]);
     const synced = await store.get(ref);
     expect(synced?.resource.status.conditions).toMatchObject([{ type: "Synced", status: true }]);
     expect(synced?.resource.metadata.generation).toBe(1);

@@ -1,0 +1,148 @@
+import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
+import type { SyncRevision, SyncSet } from "../../model/sync.ts";
+import { watchBranch, type BranchWatch } from "../../sources/git/branch-watch.ts";
+import { changedFiles, readCommit, type Commit } from "../../sources/git/commits.ts";
+import { openObjects, type ObjectReader } from "../../sources/git/objects.ts";
+import { findRepository, type Repository } from "../../sources/git/repository.ts";
+import { findRemovals } from "./removals.ts";
+import type { FileOrigin, Listing, Look, Source } from "./source.ts";
+import { listSpecs } from "./tree-listing.ts";
+
+/** What is open while the repository can be read. */
+type Open = { repository: Repository; objects: ObjectReader; watch: BranchWatch };
+
+/** The tree of a branch's newest commit, read from git alone: no file of the work tree counts. */
+export class CommittedSource implements Source {
+  readonly #set: SyncSet;
+  readonly #branch: string;
+  readonly #onHint: () => void;
+  #open: Open | undefined;
+
+  constructor(set: SyncSet, branch: string, onHint: () => void) {
+    this.#set = set;
+    this.#branch = branch;
+    this.#onHint = onHint;
+  }
+
+  async look(): Promise<Look> {
+    try {
+      const { objects } = await this.#ensureOpen();
+      const commit = await readCommit(objects, `refs/heads/${this.#branch}`);
+      if (commit) return { revision: revisionOf(commit) };
+      // The repository may have been replaced under the process that reads it.
+      await this.close();
+      return { trouble: branchMissing(this.#set, this.#branch) };
+    } catch (thrown) {
+      await this.close();
+      const { code, message } = toPiWorkflowsError(thrown);
+      const reason = code === "CONFLICT" ? "RepositoryChanged" : "RepositoryUnreadable";
+      return { trouble: { reason, message } };
+    }
+  }
+
+  async list(revision: SyncRevision, since: SyncRevision | undefined): Promise<Listing> {
+    const repository = this.#repository();
+    const [found, changed] = await Promise.all([
+      listSpecs(repository, revision.id, this.#set.roots),
+      changedSince(repository, since, revision),
+    ]);
+    return { ...found, absentRoots: [], changed };
+  }
+
+  reading({ id }: SyncRevision): ReturnType<Source["reading"]> {
+    return { revision: { gitDir: this.#repository().gitDir, commit: id } };
+  }
+
+  originOf(revision: SyncRevision, { specs }: Listing, file: string | undefined): FileOrigin {
+    const blob = file === undefined ? undefined : specs.get(file);
+    return {
+      ...(blob === undefined ? {} : { blob }),
+      commit: revision.id,
+      ...(revision.author === undefined ? {} : { author: revision.author }),
+      ...(revision.committedAt === undefined ? {} : { committedAt: revision.committedAt }),
+      dirty: false,
+    };
+  }
+
+  removals(files: readonly string[], revision: SyncRevision): Promise<Map<string, SyncRevision>> {
+    return findRemovals(this.#repository(), files, revision);
+  }
+
+  get deaf(): string | undefined {
+    return this.#open?.watch.problem;
+  }
+
+  async close(): Promise<void> {
+    const open = this.#open;
+    this.#open = undefined;
+    open?.watch.close();
+    await open?.objects.close();
+  }
+
+  async #ensureOpen(): Promise<Open> {
+    if (this.#open) return this.#open;
+    const repository = await findRepository(this.#set.project);
+    checkIdentity(this.#set, repository);
+    this.#open = {
+      repository,
+      objects: openObjects(repository),
+      watch: watchBranch(repository, this.#branch, this.#onHint),
+    };
+    return this.#open;
+  }
+
+  #repository(): Repository {
+    if (this.#open) return this.#open.repository;
+    throw new PiWorkflowsError("GIT_FAILED", `the repository of ${this.#set.project} is not open`);
+  }
+}
+
+function revisionOf({ oid, tree, author, at, subject }: Commit): SyncRevision {
+  return { id: oid, kind: "commit", tree, author, committedAt: at, subject };
+}
+
+/** @throws GIT_FAILED, CONFLICT where another repository took the place of the one enabled */
+function checkIdentity(
+  set: SyncSet,
+  repository: Repository | undefined,
+): asserts repository is Repository {
+  if (!repository) {
+    throw new PiWorkflowsError("GIT_FAILED", `${set.project} is no longer a git work tree`);
+  }
+  if (repository.workTree === set.project && repository.commonDir === set.commonDir) return;
+  throw new PiWorkflowsError(
+    "CONFLICT",
+    `${set.project} belongs to the repository ${repository.commonDir} now, and sync was enabled ` +
+      `for ${set.commonDir ?? "a folder without git"}; enable sync again to consent to it`,
+  );
+}
+
+function branchMissing(
+  { project }: SyncSet,
+  branch: string,
+): Extract<Look, { trouble: unknown }>["trouble"] {
+  return {
+    reason: "BranchMissing",
+    message:
+      `the branch ${branch} of ${project} does not exist or has no commit; nothing is applied or ` +
+      `pruned until it has one, or sync is enabled for another branch`,
+  };
+}
+
+/** Undefined where the commit compared with is not there any more. */
+async function changedSince(
+  repository: Repository,
+  since: SyncRevision | undefined,
+  revision: SyncRevision,
+): Promise<ReadonlySet<string> | undefined> {
+  if (since?.kind !== "commit") return undefined;
+  if (since.tree === revision.tree) return new Set();
+  try {
+    const changes = await changedFiles(repository, [since.id, revision.id], []);
+    return new Set(
+      changes.flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])),
+    );
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import path from "node:path";
+import type { ManagerProposal } from "../../model/batch.ts";
+import type { Desired, LoadedSpecs, Problem, ResolvedManager } from "../../model/manifest.ts";
+import type { SyncRevision } from "../../model/sync.ts";
+import type { resolve, Resolution } from "../../runner/resolver.ts";
+import { managersDiffer, staleFiles, type Memory } from "./memory.ts";
+import type { Listing, Source } from "./source.ts";
+
+/** What loading needs. */
+export type LoadContext = {
+  project: string;
+  source: Source;
+  resolve: typeof resolve;
+  globalFolder: string;
+  /** Aborts when a newer revision supersedes this one. */
+  signal: AbortSignal;
+};
+
+/** A revision, loaded: what was read now, and memory for the rest. */
+export type Loaded = {
+  revision: SyncRevision;
+  listing: Listing;
+  /** Of the files that were read now. */
+  resolution: Resolution;
+  fresh: ReadonlySet<string>;
+  /** Every manager that the specs use, of this load or an earlier one. */
+  managers: ResolvedManager[];
+  /** All that the revision means, for a plan. */
+  specs: LoadedSpecs;
+};
+
+/** Loads what differs from memory. @throws RESOLVE_FAILED, GIT_FAILED */
+export async function loadRevision(
+  context: LoadContext,
+  revision: SyncRevision,
+  memory: Memory | undefined,
+): Promise<Loaded> {
+  const listing = await context.source.list(revision, memory?.revision);
+  const stale = staleFiles(context.project, listing, memory);
+  const resolution = await read(context, revision, stale);
+  if (!memory || !managersDiffer(memory, resolution)) {
+    return combine({ revision, listing, resolution, fresh: new Set(stale) }, memory);
+  }
+  const all = [...listing.specs.keys()];
+  const again = await read(context, revision, all);
+  return combine({ revision, listing, resolution: again, fresh: new Set(all) }, undefined);
+}
+
+/** Loads more files of the same revision, for the bodies of what stands in them. */
+export async function loadMore(
+  context: LoadContext,
+  { revision, listing, resolution, fresh }: Loaded,
+  files: readonly string[],
+  memory: Memory | undefined,
+): Promise<Loaded> {
+  const more = await read(context, revision, files);
+  const both: Resolution = {
+    desired: [...resolution.desired, ...more.desired],
+    managers: unionOf(resolution.managers, more.managers),
+    problems: [...resolution.problems, ...more.problems],
+    files: [...resolution.files, ...more.files],
+    imports: { ...resolution.imports, ...more.imports },
+  };
+  return combine(
+    { revision, listing, resolution: both, fresh: new Set([...fresh, ...files]) },
+    memory,
+  );
+}
+
+async function read(
+  { project, source, resolve: run, globalFolder, signal }: LoadContext,
+  revision: SyncRevision,
+  files: readonly string[],
+): Promise<Resolution> {
+  if (files.length === 0) return { desired: [], managers: [], problems: [], files: [] };
+  const resolution = await run({
+    project,
+    files: files.map((file) => path.join(project, file)),
+    globalFolder,
+    signal,
+    ...source.reading(revision),
+  });
+  return { ...resolution, problems: [...resolution.problems, ...unread(files, resolution)] };
+}
+
+// A file that was to be read, was not, and has no problem either would look like an empty one.
+function unread(files: readonly string[], { files: read, problems }: Resolution): Problem[] {
+  const known = new Set([
+    ...read.map(({ file }) => file),
+    ...problems.flatMap(({ file, specFile }) => [file, specFile ?? file]),
+  ]);
+  if (problems.some(({ file }) => file === ".")) return [];
+  return files
+    .filter((file) => !known.has(file))
+    .map((file) => ({ file, line: 1, column: 1, path: "", message: "was not loaded" }));
+}
+
+function combine(loaded: Omit<Loaded, "managers" | "specs">, memory: Memory | undefined): Loaded {
+  const { listing, resolution, fresh } = loaded;
+  const managers = unionOf([...(memory?.managers.values() ?? [])], resolution.managers.map(record));
+  const desired: Desired[] = [...resolution.desired];
+  for (const file of listing.specs.keys()) {
+    if (!fresh.has(file)) desired.push(...(memory?.files.get(file)?.desired ?? []));
+  }
+  const specs: LoadedSpecs = {
+    desired,
+    managers,
+    problems: [...listing.problems, ...resolution.problems],
+    files: [...listing.specs].map(([file, sha256]) => ({ file, sha256 })),
+  };
+  return { ...loaded, managers, specs };
+}
+
+function record({ bundle: _bundle, ...manager }: ManagerProposal): ResolvedManager {
+  return manager;
+}
+
+/** By name; the later one counts. */
+function unionOf<T extends { name: string }>(before: readonly T[], after: readonly T[]): T[] {
+  return [...new Map([...before, ...after].map((manager) => [manager.name, manager])).values()];
+}

@@ -1,0 +1,319 @@
+import type { Target } from "../../apply/target.ts";
+import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
+import type { Clock, Log } from "../../model/ports.ts";
+import { backoffMs } from "../../model/queue.ts";
+import type { SyncReport, SyncRevision, SyncSet } from "../../model/sync.ts";
+import type { resolve } from "../../runner/resolver.ts";
+import type { ResourceManagerStore, SyncRecord } from "../../store/store.ts";
+import type { Changes } from "../changes.ts";
+import type { SyncActivity, SyncStatus } from "../protocol.ts";
+import type { Memory } from "./memory.ts";
+import type { Consent } from "./plan-revision.ts";
+import { afterFailure, afterTrouble, underNewName } from "./report.ts";
+import { SettleTimer } from "./settle-timer.ts";
+import type { Source } from "./source.ts";
+import { syncOnce, type SyncJob } from "./sync-once.ts";
+
+/** What every loop needs of the server. */
+export type LoopServices = {
+  store: ResourceManagerStore;
+  target: Target;
+  clock: Clock;
+  log: Log;
+  changes: Changes;
+  resolve: typeof resolve;
+  globalFolder: string;
+  /** In [0, 1): jitter of backoff. */
+  random: () => number;
+  /** Called whenever the status of the set is another one. */
+  onChange: () => void;
+};
+
+// Catches lost hints: one round trip to a git process that is there anyway (notes of the design: a
+// sweep each 2 to 5 seconds).
+const SWEEP_MS = 5_000;
+
+type Waiter = {
+  consent: Consent;
+  resolve: (status: SyncStatus) => void;
+  reject: (error: PiWorkflowsError) => void;
+};
+
+/**
+ * Keeps one set in step with its source: dirty → settle → look → load → plan → apply → report, one
+ * at a time. Hints and requests only say that it is dirty; what is newer than what is being loaded
+ * calls that off.
+ */
+export class SyncLoop {
+  readonly #services: LoopServices;
+  readonly #source: Source;
+  readonly #settle: SettleTimer;
+  #set: SyncSet;
+  #report: SyncReport;
+  #activity: SyncActivity;
+  #memory: Memory | undefined;
+  #waiters: Waiter[] = [];
+  #dirty = true;
+  /** The store may have changed, or another try is due: the plan is made again, same tree or not. */
+  #again = true;
+  #failures = 0;
+  /** When another try is due by itself, on the monotonic clock. */
+  #retryAt: number | undefined;
+  #emptyIsMeantAt: string | undefined;
+  #loading: { revision: string; controller: AbortController } | undefined;
+  #running: Promise<void> | undefined;
+  #stopped = false;
+  #cancelTimers: (() => void)[] = [];
+
+  constructor(
+    services: LoopServices,
+    stored: { set: SyncSet; report: SyncReport },
+    openSource: (set: SyncSet, onHint: () => void) => Source,
+  ) {
+    this.#services = services;
+    this.#set = stored.set;
+    this.#report = stored.report;
+    this.#activity = { state: "waiting", since: services.clock.now() };
+    this.#source = openSource(stored.set, () => this.#hint());
+    this.#settle = new SettleTimer(services.clock, () => this.#wake());
+  }
+
+  start(): void {
+    this.#wake();
+  }
+
+  status(): SyncStatus {
+    return { set: this.#set, report: this.#report, activity: this.#activity };
+  }
+
+  /** What a resolver must know to read what is applied; nothing where that can't be told. */
+  reading(): ReturnType<Source["reading"]> {
+    const { applied } = this.#report;
+    return applied && this.#memory ? this.#source.reading(applied.revision) : {};
+  }
+
+  /** Takes over what can change without another source: `suspended`. */
+  configure(set: SyncSet): void {
+    this.#set = set;
+    this.recheck();
+  }
+
+  /** Somebody changed the store: what drifted is set right. */
+  recheck(): void {
+    this.#again = true;
+    this.#hint();
+  }
+
+  /** Syncs whatever there is, and resolves when that is done. */
+  now(consent: Consent = {}): Promise<SyncStatus> {
+    if (this.#stopped) return Promise.reject(ended());
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ consent, resolve, reject });
+      this.#succeeded();
+      this.#wake();
+    });
+  }
+
+  /** Ends it; what is being applied is applied to its end. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#settle.cancel();
+    this.#clearTimers();
+    this.#loading?.controller.abort();
+    await this.#running;
+    for (const { reject } of this.#waiters.splice(0)) reject(ended());
+    await this.#source.close();
+  }
+
+  #hint(): void {
+    if (this.#stopped) return;
+    if (!this.#running) this.#enter({ state: "settling" });
+    this.#settle.touch();
+  }
+
+  /** Begins a turn; during one, sees to it that another follows. */
+  #wake(): void {
+    if (this.#stopped) return;
+    this.#dirty = true;
+    if (this.#running) {
+      void this.#supersede();
+      return;
+    }
+    this.#running = this.#turn().finally(() => {
+      this.#running = undefined;
+      // Between the turn's last look and here somebody may have asked for another.
+      if (this.#dirty) this.#wake();
+    });
+  }
+
+  async #turn(): Promise<void> {
+    this.#clearTimers();
+    while (this.#dirty && !this.#stopped) {
+      this.#dirty = false;
+      await this.#step();
+    }
+    if (!this.#stopped) this.#rest();
+  }
+
+  /** Calls off what is being loaded where the source has moved on. */
+  async #supersede(): Promise<void> {
+    const loading = this.#loading;
+    if (!loading) return;
+    const look = await this.#source.look();
+    if (!("revision" in look) || look.revision.id === loading.revision) return;
+    loading.controller.abort();
+  }
+
+  async #step(): Promise<void> {
+    const waiters = this.#waiters.splice(0);
+    const again = this.#again || waiters.length > 0;
+    this.#again = false;
+    try {
+      const look = await this.#source.look();
+      if ("trouble" in look) {
+        await this.#put(afterTrouble(this.#report, look.trouble, this.#services.clock.now()));
+        this.#again = true;
+      } else {
+        await this.#sync(look.revision, again, waiters);
+      }
+    } catch (thrown) {
+      this.#services.log.error("A sync could not be recorded", {
+        project: this.#set.project,
+        error: toPiWorkflowsError(thrown),
+      });
+      this.#again = true;
+    }
+    for (const waiter of waiters) waiter.resolve(this.status());
+  }
+
+  async #sync(revision: SyncRevision, again: boolean, waiters: Waiter[]): Promise<void> {
+    const { attempted } = this.#report;
+    if (attempted?.revision.id !== revision.id) this.#succeeded();
+    else if (!again) return;
+    if (!again && this.#memory && attempted && isSettled(attempted, revision)) {
+      this.#memory = { ...this.#memory, revision };
+      await this.#put(underNewName(this.#report, revision, this.#services.clock.now()));
+      return;
+    }
+    const controller = new AbortController();
+    try {
+      const consent = this.#consent(revision, waiters);
+      const { record, memory, retry } = await syncOnce(this.#job(revision, consent, controller));
+      this.#memory = memory;
+      if (retry) this.#postpone();
+      else this.#succeeded();
+      await this.#put(record);
+    } catch (thrown) {
+      if (controller.signal.aborted) {
+        // Whoever waits, waits for the revision that took its place.
+        this.#waiters.unshift(...waiters.splice(0));
+        this.#again = again;
+        this.#dirty = true;
+        return;
+      }
+      await this.#failed(revision, thrown);
+    } finally {
+      this.#loading = undefined;
+    }
+  }
+
+  #job(revision: SyncRevision, consent: Consent, controller: AbortController): SyncJob {
+    const { store, target, clock, resolve, globalFolder } = this.#services;
+    const { signal } = controller;
+    const set = this.#set;
+    return {
+      set,
+      revision,
+      context: { project: set.project, source: this.#source, resolve, globalFolder, signal },
+      memory: this.#memory,
+      consent,
+      before: this.#report,
+      store,
+      target,
+      clock,
+      onPhase: (state) => {
+        this.#loading = state === "applying" ? undefined : { revision: revision.id, controller };
+        this.#enter({ state, revision: revision.id });
+      },
+    };
+  }
+
+  /** What the waiting persons allowed; that an empty set is meant holds for its revision. */
+  #consent(revision: SyncRevision, waiters: readonly Waiter[]): Consent {
+    const given = Object.assign({}, ...waiters.map(({ consent }) => consent)) as Consent;
+    if (given.allowEmpty === true) this.#emptyIsMeantAt = revision.id;
+    return this.#emptyIsMeantAt === revision.id ? { ...given, allowEmpty: true } : given;
+  }
+
+  async #failed(revision: SyncRevision, thrown: unknown): Promise<void> {
+    const error = toPiWorkflowsError(thrown);
+    this.#postpone();
+    const { project } = this.#set;
+    this.#services.log.warn("A sync failed", { project, revision: revision.id, error });
+    await this.#put(afterFailure(this.#report, revision, error, this.#services.clock.now()));
+  }
+
+  /** Another try is due after a while, longer each time (B-2). */
+  #postpone(): void {
+    const { clock, random } = this.#services;
+    this.#failures += 1;
+    this.#retryAt = clock.monotonic() + backoffMs(this.#failures, random());
+  }
+
+  #succeeded(): void {
+    this.#failures = 0;
+    this.#retryAt = undefined;
+  }
+
+  /** Records what came out, where it is news. */
+  async #put(record: SyncRecord): Promise<void> {
+    const { store, changes, onChange } = this.#services;
+    const isNews = JSON.stringify(record.report) !== JSON.stringify(this.#report);
+    if (!isNews && record.notSynced === undefined) return;
+    const marked = await store.recordSync(this.#set.project, record);
+    this.#report = record.report;
+    changes.touch(marked);
+    onChange();
+  }
+
+  /** Waits for a hint, the next sweep, or the time of another try. */
+  #rest(): void {
+    const { clock } = this.#services;
+    this.#cancelTimers.push(clock.schedule(() => this.#wake(), SWEEP_MS));
+    if (this.#retryAt === undefined) {
+      this.#enter({ state: "waiting" });
+      return;
+    }
+    const delay = Math.max(0, this.#retryAt - clock.monotonic());
+    this.#enter({ state: "retrying", retryAt: clock.now() + Math.round(delay) });
+    const retry = (): void => {
+      this.#retryAt = undefined;
+      this.#again = true;
+      this.#wake();
+    };
+    this.#cancelTimers.push(clock.schedule(retry, delay));
+  }
+
+  #clearTimers(): void {
+    for (const cancel of this.#cancelTimers.splice(0)) cancel();
+  }
+
+  #enter(activity: Omit<SyncActivity, "since">): void {
+    const { state, revision } = this.#activity;
+    if (state === activity.state && revision === activity.revision) return;
+    this.#activity = { ...activity, since: this.#services.clock.now() };
+    this.#services.onChange();
+  }
+}
+
+/** True where a revision that was applied whole has the same tree, so that there is nothing to do. */
+function isSettled(
+  attempted: NonNullable<SyncReport["attempted"]>,
+  { tree }: SyncRevision,
+): boolean {
+  return attempted.outcome === "applied" && tree !== undefined && attempted.revision.tree === tree;
+}
+
+function ended(): PiWorkflowsError {
+  return new PiWorkflowsError("SERVER_STOPPING", "this sync has ended");
+}

@@ -1,0 +1,118 @@
+import type { Desired, Problem, ResolvedManager } from "../../model/manifest.ts";
+import type { SyncRevision } from "../../model/sync.ts";
+import type { Resolution } from "../../runner/resolver.ts";
+import { DEFINITIONS_FOLDER, displayPath } from "../../sources/project.ts";
+import { isTypeScript } from "../../sources/spec-file.ts";
+import type { Loaded } from "./load.ts";
+import type { Listing } from "./source.ts";
+
+type FileMemory = {
+  /** Hash of the content that was loaded. */
+  content: string;
+  /** Local files that it imports; undefined where that is not known. */
+  imports: string[] | undefined;
+  /** Without bodies: 10,000 specs are to be kept in few megabytes. */
+  desired: Desired[];
+};
+
+/**
+ * What a sync keeps between two revisions, so that the second loads only what changed. Files with
+ * problems are not kept: they are loaded each time.
+ */
+export type Memory = {
+  revision: SyncRevision;
+  files: Map<string, FileMemory>;
+  managers: Map<string, ResolvedManager>;
+};
+
+// A canonical status is never empty, so this tells entries that were kept without their bodies.
+const NO_BODY = "";
+
+/** True for an entry whose spec was not kept; to write it, its file must be loaded again. */
+export function isBodiless({ initialStatus }: Desired): boolean {
+  return initialStatus === NO_BODY;
+}
+
+function withoutBody(desired: Desired): Desired {
+  return { ...desired, spec: "null", initialStatus: NO_BODY };
+}
+
+/** Files that must be loaded to know what a listing means: all, or those that differ from memory. */
+export function staleFiles(
+  project: string,
+  { specs, changed }: Listing,
+  memory: Memory | undefined,
+): string[] {
+  if (!memory || !changed || definitionsChanged(project, memory, changed)) return [...specs.keys()];
+  return [...specs].flatMap(([file, content]) => {
+    const kept = memory.files.get(file);
+    if (kept?.content !== content || !kept.imports) return [file];
+    return kept.imports.some((imported) => changed.has(imported)) ? [file] : [];
+  });
+}
+
+// Another definition may give other defaults to every spec, so everything is loaded again.
+function definitionsChanged(
+  project: string,
+  { managers }: Memory,
+  changed: ReadonlySet<string>,
+): boolean {
+  if (changed.size === 0) return false;
+  for (const file of changed) if (file.startsWith(`${DEFINITIONS_FOLDER}/`)) return true;
+  return [...managers.values()].some(({ inputs }) =>
+    inputs.some((input) => changed.has(displayPath(project, input.path))),
+  );
+}
+
+/** True where a manager came out otherwise than the files in memory were loaded with. */
+export function managersDiffer({ managers }: Memory, resolution: Resolution): boolean {
+  return resolution.managers.some(({ name, digest }) => {
+    const kept = managers.get(name);
+    return kept !== undefined && kept.digest !== digest;
+  });
+}
+
+/** What to keep of a revision that was loaded. */
+export function remember(loaded: Loaded, memory: Memory | undefined): Memory {
+  const { revision, listing, resolution, fresh, managers } = loaded;
+  const kept: Memory = {
+    revision,
+    files: new Map(),
+    managers: new Map(managers.map((manager) => [manager.name, manager])),
+  };
+  const sound = soundFiles(loaded);
+  const byFile = groupByFile(resolution.desired);
+  for (const [file, content] of listing.specs) {
+    const before = memory?.files.get(file);
+    if (!fresh.has(file)) {
+      if (before) kept.files.set(file, before);
+    } else if (sound.has(file)) {
+      const imports = isTypeScript(file) ? resolution.imports?.[file] : [];
+      kept.files.set(file, { content, imports, desired: byFile.get(file) ?? [] });
+    }
+  }
+  return kept;
+}
+
+/** Files of this load that were read and have no problem; none where a problem belongs to no file. */
+function soundFiles({ listing, resolution }: Loaded): ReadonlySet<string> {
+  const spoilt = resolution.problems.map(filesOf);
+  if (spoilt.some((files) => !files.some((file) => listing.specs.has(file)))) return new Set();
+  const bad = new Set(spoilt.flat());
+  return new Set(resolution.files.map(({ file }) => file).filter((file) => !bad.has(file)));
+}
+
+function filesOf({ file, specFile }: Problem): string[] {
+  return specFile === undefined ? [file] : [file, specFile];
+}
+
+function groupByFile(desired: readonly Desired[]): Map<string, Desired[]> {
+  const groups = new Map<string, Desired[]>();
+  for (const item of desired) {
+    const { file } = item.place;
+    const group = groups.get(file);
+    if (group) group.push(withoutBody(item));
+    else groups.set(file, [withoutBody(item)]);
+  }
+  return groups;
+}

@@ -1,0 +1,45 @@
+import type { SyncRevision } from "../../model/sync.ts";
+import { git, type Repository } from "../../sources/git/repository.ts";
+
+// A history may be long, and people wait for the answer; older removals are told without a commit.
+const COMMITS_SEARCHED = 1_000;
+// More paths than this are not named to git: the command line has an end.
+const FILES_NAMED = 200;
+
+/**
+ * The newest commit before `revision` that removed each of some files. Files whose removal is not in
+ * the history (it was rewritten, or is a shallow clone's) are left out.
+ */
+export async function findRemovals(
+  repository: Repository,
+  files: readonly string[],
+  revision: SyncRevision,
+): Promise<Map<string, SyncRevision>> {
+  const found = new Map<string, SyncRevision>();
+  if (files.length === 0) return found;
+  const paths = files.length > FILES_NAMED ? [] : files;
+  const log = await git(repository.gitDir, [
+    "--literal-pathspecs",
+    "log",
+    "-z",
+    "--no-renames",
+    "--diff-filter=D",
+    "--name-only",
+    `--max-count=${COMMITS_SEARCHED}`,
+    "--format=%x01%H%x02%T%x02%an <%ae>%x02%ct%x02%s%x02",
+    revision.id,
+    "--",
+    ...paths,
+  ]).catch(() => "");
+  const wanted = new Set(files);
+  for (const record of log.split("\u0001").slice(1)) {
+    const [id = "", tree = "", author = "", seconds = "", subject = "", names = ""] =
+      record.split("\u0002");
+    for (const name of names.split("\0").map((text) => text.replace(/^\n/, ""))) {
+      if (!wanted.has(name) || found.has(name)) continue;
+      const committedAt = Number(seconds) * 1_000;
+      found.set(name, { id, kind: "commit", tree, author, committedAt, subject });
+    }
+  }
+  return found;
+}

@@ -1,0 +1,49 @@
+import type { Origin } from "../../model/resource.ts";
+import type { Problem } from "../../model/manifest.ts";
+import type { SyncRevision } from "../../model/sync.ts";
+import type { ResolveRequest } from "../../runner/resolver.ts";
+
+/** What a source is at: a revision, or why none can be told. */
+export type Look = { revision: SyncRevision } | { trouble: Trouble };
+
+/** Why a source can't be read: nothing is applied and nothing pruned while it lasts. */
+export type Trouble = {
+  /** CamelCase, for programs. */
+  reason: string;
+  /** A sentence that says what is wrong and what to do. */
+  message: string;
+};
+
+/** The spec files of one revision. Paths are relative to the project. */
+export type Listing = {
+  /** What each file holds, as a hash of its content. */
+  specs: Map<string, string>;
+  /** What lies where spec files should, and can't be read as one. */
+  problems: Problem[];
+  /** Roots that are missing or unreadable, so that absence proves nothing. */
+  absentRoots: string[];
+  /** Files that differ from the revision compared with; undefined where that can't be told. */
+  changed: ReadonlySet<string> | undefined;
+};
+
+/** What generations keep of where they came from (A-13). */
+export type FileOrigin = Pick<Origin, "blob" | "commit" | "author" | "committedAt" | "dirty">;
+
+/**
+ * Where a sync set's specs come from. Its hints carry nothing: they say that a look is worth while,
+ * and a sweep looks now and then without one.
+ */
+export type Source = {
+  /** Says what it is at now; cheap where nothing changed. Throws nothing but mistakes of ours. */
+  look(): Promise<Look>;
+  /** @throws PiWorkflowsError where the revision can't be read */
+  list(revision: SyncRevision, since: SyncRevision | undefined): Promise<Listing>;
+  /** What a resolver must know to read the files of this revision; call after a look. */
+  reading(revision: SyncRevision): Pick<ResolveRequest, "revision">;
+  originOf(revision: SyncRevision, listing: Listing, file: string | undefined): FileOrigin;
+  /** Which commit removed which of some files that `revision` does not have, where it can be told. */
+  removals(files: readonly string[], revision: SyncRevision): Promise<Map<string, SyncRevision>>;
+  /** Why hints do not arrive, so that only sweeps notice; undefined where they do. */
+  readonly deaf: string | undefined;
+  close(): Promise<void>;
+};

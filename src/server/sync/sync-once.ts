@@ -1,0 +1,184 @@
+import os from "node:os";
+import { apply } from "../../apply/apply.ts";
+import type { Target } from "../../apply/target.ts";
+import type { ApplyReceipt, Plan } from "../../model/plan.ts";
+import type { Clock } from "../../model/ports.ts";
+import { describeRef } from "../../model/resource.ts";
+import type {
+  PruneItem,
+  PruneRecord,
+  SyncAttempt,
+  SyncReport,
+  SyncRevision,
+  SyncSet,
+} from "../../model/sync.ts";
+import type { StoreReader, SyncRecord } from "../../store/store.ts";
+import { mergeSyncConditions, outcomeConditions, watchingCondition } from "./conditions.ts";
+import { describeDrift } from "./drift.ts";
+import { loadRevision, type LoadContext } from "./load.ts";
+import { marksOf } from "./marks.ts";
+import { remember, type Memory } from "./memory.ts";
+import { pendingPrune, pruneItems } from "./pending-prune.ts";
+import { planRevision, type Consent, type Planned } from "./plan-revision.ts";
+
+/** One sync of one revision. */
+export type SyncJob = {
+  set: SyncSet;
+  revision: SyncRevision;
+  context: LoadContext;
+  memory: Memory | undefined;
+  consent: Consent;
+  /** The report before. */
+  before: SyncReport;
+  store: StoreReader;
+  target: Target;
+  clock: Clock;
+  /** Called as it gets on: from `applying` on it can't be superseded. */
+  onPhase: (phase: "loading" | "planning" | "applying") => void;
+};
+
+/** What one sync came to. */
+export type Synced = {
+  record: SyncRecord;
+  memory: Memory;
+  /** True where another try may come to more by itself. */
+  retry: boolean;
+};
+
+/**
+ * Makes the store what a revision says: load, plan, apply in batches, dependencies first, then
+ * prune, dependents first. What is invalid or another owner's is left alone, and reported.
+ * @throws what loading, planning or the store refuses as a whole; nothing is reported then
+ */
+export async function syncOnce(job: SyncJob): Promise<Synced> {
+  const { set, revision, context, memory, store, target, clock, onPhase } = job;
+  const at = clock.now();
+  const began = clock.monotonic();
+  onPhase("loading");
+  const loaded = await loadRevision(context, revision, memory);
+  onPhase("planning");
+  const planning = { context, set, source: target, store, memory, consent: job.consent };
+  const planned = await planRevision(planning, loaded);
+  const { plan } = planned;
+  const isSameTree = job.before.applied?.revision.tree === revision.tree;
+  const drift = await describeDrift(store, set, plan, isSameTree);
+  const items = await itemsOf(job, plan);
+  context.signal.throwIfAborted();
+  if (!set.suspended) onPhase("applying");
+  const receipt = set.suspended ? undefined : await applyPlan(job, planned);
+  const durationMs = Math.round(clock.monotonic() - began);
+  const result = { plan, receipt, items, at, durationMs };
+  return {
+    record: {
+      report: { ...reportOf(job, result), drift },
+      notSynced: marksOf(plan, receipt?.actions, revision),
+      prunes: prunesOf(job, result),
+    },
+    memory: remember(planned.loaded, memory),
+    retry: plan.problems.length > 0 || failuresOf(receipt).length > 0 || waitsForDeletion(plan),
+  };
+}
+
+type Result = {
+  plan: Plan;
+  receipt: ApplyReceipt | undefined;
+  items: PruneItem[];
+  at: number;
+  durationMs: number;
+};
+
+async function itemsOf({ context, revision, set, target }: SyncJob, plan: Plan) {
+  if (plan.counts.prune === 0) return [];
+  const { resources } = await target.snapshot(set.project);
+  return pruneItems(plan, context.source, revision, resources);
+}
+
+function applyPlan(
+  { context, revision, consent, target }: SyncJob,
+  { plan, loaded }: Planned,
+): Promise<ApplyReceipt> {
+  const { listing, resolution } = loaded;
+  const command =
+    consent.confirm === undefined
+      ? {}
+      : { command: `sync confirm-prune ${consent.confirm.slice(0, 12)} by ${userName()}` };
+  return apply(plan, target, resolution.managers, {
+    onError: "continue",
+    origin: (file) => ({
+      ...context.source.originOf(revision, listing, file),
+      ...(file !== undefined && listing.specs.has(file) ? {} : command),
+    }),
+  });
+}
+
+function reportOf(job: SyncJob, result: Result): SyncReport {
+  const { set, revision, before, context, clock } = job;
+  const { plan, receipt, items, at, durationMs } = result;
+  const now = clock.now();
+  const conflicts = conflictsOf(plan);
+  const failures = failuresOf(receipt);
+  const isWhole = plan.problems.length + conflicts.length + failures.length === 0;
+  const attempt: SyncAttempt = {
+    revision,
+    at,
+    durationMs,
+    outcome: !receipt
+      ? "planned"
+      : isWhole && plan.prune.state === "clear"
+        ? "applied"
+        : "incomplete",
+    counts: plan.counts,
+  };
+  const pending = pendingPrune(plan, items, before.pendingPrune, { now, revision });
+  const outcome = { revision, plan, conflicts, failures, isSuspended: set.suspended };
+  const says = [...outcomeConditions(outcome), watchingCondition(context.source.deaf)];
+  const applied = receipt ? attempt : before.applied;
+  return {
+    attempted: attempt,
+    ...(applied ? { applied } : {}),
+    conditions: mergeSyncConditions(before.conditions, says, now),
+    problems: plan.problems,
+    conflicts,
+    drift: [],
+    ...(pending ? { pendingPrune: pending } : {}),
+  };
+}
+
+function conflictsOf({ actions }: Plan): string[] {
+  return actions
+    .filter(({ kind }) => kind === "conflict")
+    .map((action) => `${describeRef(action)} ${action.reasons.join("; ")}`);
+}
+
+function failuresOf(receipt: ApplyReceipt | undefined): string[] {
+  return (receipt?.actions ?? [])
+    .filter(
+      ({ kind, outcome }) => outcome === "failed" && kind !== "conflict" && kind !== "invalid",
+    )
+    .map((action) => `${describeRef(action)}: ${action.message ?? "was refused"}`);
+}
+
+function waitsForDeletion({ actions }: Plan): boolean {
+  return actions.some(({ kind, current }) => kind === "conflict" && current?.deleting === true);
+}
+
+function prunesOf(
+  { consent, revision, clock }: SyncJob,
+  { receipt, items }: Result,
+): PruneRecord[] {
+  const done = new Set(
+    receipt?.actions
+      .filter(({ kind, outcome }) => kind === "prune" && outcome === "done")
+      .map(({ uid }) => uid),
+  );
+  const pruned = items.filter(({ uid }) => done.has(uid));
+  if (pruned.length === 0) return [];
+  const { confirm } = consent;
+  const confirmation = confirm === undefined ? {} : { hash: confirm, confirmedBy: userName() };
+  return [{ revision: revision.id, items: pruned, at: clock.now(), ...confirmation }];
+}
+
+/** Only this user can reach the server, so whoever asks is they. */
+export function userName(): string {
+  return os.userInfo().username;
+}
