@@ -316,6 +316,31 @@ describe("claims", () => {
     expect(bench.runner.begun).toHaveLength(1);
   });
 
+  it("T-1: a clock set back delays a waiting key by no more than the heartbeat", async () => {
+    const bench = await makeBench();
+    await bench.create(await bench.accept("m"), "a");
+    bench.runner.of("a").end({ kind: "requeueAfter", delayMs: 5_000 });
+    await turns();
+    bench.clock.jump(-60 * 60_000);
+    await bench.clock.advance(5_000 + LIMITS.heartbeatMs);
+    expect(bench.runner.begun).toEqual(["m/a", "m/a"]);
+  });
+
+  it("T-4: a jump of the wall clock neither ends a pass nor changes how long it took", async () => {
+    const bench = await makeBench();
+    await bench.create(await bench.accept("m"), "a");
+    const pass = bench.runner.of("a");
+    await bench.clock.advance(40);
+    bench.clock.jump(60 * 60_000);
+    await bench.clock.advance(60);
+    bench.clock.jump(-2 * 60 * 60_000);
+    expect(pass.signal.aborted).toBe(false);
+    pass.end();
+    await turns();
+    const record = bench.log.find(({ message }) => message === "Reconciled");
+    expect(record?.fields).toMatchObject({ outcome: "settled", durationMs: 100 });
+  });
+
   it("F-4: a pass whose claim is lost is told to stop, and writes nothing more", async () => {
     const bench = await makeBench();
     const uids = await bench.create(await bench.accept("m"), "a");
