@@ -1,14 +1,12 @@
 import { chmodSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
-import type { z } from "zod";
 import { ERRORS, PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Dispatch } from "./dispatch.ts";
 import { refuseOtherVersions, stampVersion } from "./handshake.ts";
 import { ROUTES, STREAMS, type RouteName, type StreamName } from "./protocol.ts";
-import { REQUESTS, STREAM_REQUESTS } from "./protocol-schemas.ts";
-import { parseRequest } from "./request.ts";
+import { readStreamParams } from "./request.ts";
 import { sendStream } from "./server-sent.ts";
 
 // A client on this machine sends its whole request at once; a stalled one gives its place back.
@@ -55,13 +53,6 @@ function createApp(dispatch: Dispatch): FastifyInstance {
   });
   app.server.maxConnections = CONNECTIONS;
   app.server.headersTimeout = REQUEST_TIMEOUT_MS;
-  app.setValidatorCompiler<z.ZodType>(({ schema }) => (data) => {
-    try {
-      return { value: parseRequest(schema, data ?? {}) };
-    } catch (error) {
-      return { error: error as Error };
-    }
-  });
   app.addHook("onRequest", (request, reply, done) => {
     stampVersion(reply);
     done(refuseOtherVersions(request.headers, request.url));
@@ -82,13 +73,10 @@ function createApp(dispatch: Dispatch): FastifyInstance {
 
 function addRoute(app: FastifyInstance, dispatch: Dispatch, name: RouteName): void {
   const { method, path } = ROUTES[name];
-  const where = method === "GET" ? "querystring" : "body";
   app.route({
     method,
     url: path,
-    schema: { [where]: REQUESTS[name] },
-    handler: (request) =>
-      dispatch.call(name, (method === "GET" ? request.query : (request.body ?? {})) as never),
+    handler: ({ query, body }) => dispatch.call(name, method === "GET" ? query : (body ?? {})),
   });
 }
 
@@ -96,12 +84,11 @@ function addStream(app: FastifyInstance, dispatch: Dispatch, name: StreamName): 
   app.route({
     method: "GET",
     url: STREAMS[name],
-    schema: { querystring: STREAM_REQUESTS[name] },
-    handler: (request, reply) => {
-      const resumed = resumedFrom(name, request.headers["last-event-id"]);
-      const params = { ...(request.query as object), ...resumed };
+    handler: async (request, reply) => {
+      const read = readStreamParams(name, request.query);
+      const params = { ...read, ...resumedFrom(name, request.headers["last-event-id"]) };
       reply.hijack();
-      return sendStream(withVersion(reply), (signal) => dispatch.stream(name, params, signal));
+      await sendStream(withVersion(reply), (signal) => dispatch.stream(name, params, signal));
     },
   });
 }
