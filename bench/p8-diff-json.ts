@@ -23,12 +23,11 @@ export const p8: Benchmark = {
         return ms;
       },
       diff: async () => {
-        const { ms, stdout } = await runNode([COMMAND, "diff", "-f", project.specs, "-o", "json"], {
+        const { ms, stdout } = await runNode([COMMAND, "diff", "-f", project.specs], {
           ...inProject,
           accept: [1],
         });
-        const { counts } = JSON.parse(stdout) as { counts: Record<string, number> };
-        check(counts["update"] === 50 && counts["unchanged"] === count - 50, "diff finds 50");
+        check(stdout.includes(`\n50 to update, ${count - 50} unchanged`), "diff finds 50");
         return ms;
       },
     });

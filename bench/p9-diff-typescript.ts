@@ -30,13 +30,12 @@ async function measure(count: number): Promise<Figure> {
     },
     // Against an empty store: every spec is loaded, checked and shown as new.
     diff: async () => {
-      const { ms, stdout } = await runNode([COMMAND, "diff", "-f", project.specs, "-o", "json"], {
+      const { ms, stdout } = await runNode([COMMAND, "diff", "-f", project.specs], {
         cwd: project.root,
         env: project.env,
         accept: [1],
       });
-      const { counts } = JSON.parse(stdout) as { counts: Record<string, number> };
-      check(counts["create"] === count, "diff finds every spec");
+      check(stdout.includes(`\n${count} to create`), "diff finds every spec");
       return ms;
     },
   });
