@@ -4,9 +4,10 @@ import type { ApplyChange } from "../../src/model/batch.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
 import { Driver, ManualClock, PROJECT, SETTLED, specWrite, sqliteStore } from "./support.ts";
 
-const KILOBYTE = "x".repeat(1_000);
+// A thousand of them are more than is written in one transaction.
+const LARGE = "x".repeat(4_000);
 
-function creates(count: number, body = KILOBYTE): ApplyChange[] {
+function creates(count: number, body = LARGE): ApplyChange[] {
   return Array.from({ length: count }, (_, index) => ({
     kind: "create",
     manager: "m",
@@ -25,12 +26,15 @@ describe("a batch", () => {
   it("that is large is written in several transactions, and seen only when it is whole", async () => {
     const seen: number[] = [];
     const points: string[] = [];
+    const synchronous = new Map<string, unknown>();
     const clock = new ManualClock();
     const opened = sqliteStore({
       clock,
       probe: (name) => {
         if (!/applyBatch|stage/.test(name)) return;
         points.push(name);
+        const mode = opened.connection.database.pragma("synchronous", { simple: true });
+        synchronous.set(name, mode);
         const sql = "SELECT count(*) AS count FROM resource";
         seen.push(opened.connection.get<{ count: number }>(sql)?.count ?? 0);
       },
@@ -43,6 +47,13 @@ describe("a batch", () => {
     expect(new Set(seen.slice(0, whole))).toEqual(new Set([0]));
     expect((await driver.store.info()).revision).toBe(receipt.revision);
     expect(await driver.store.queue({ project: PROJECT, limit: 2_000 })).toHaveLength(1_000);
+    // What is written ahead is not synced, the transaction that makes it count is.
+    expect(Object.fromEntries(synchronous)).toEqual({
+      "store.stage.written": 1,
+      "store.stage.committed": 2,
+      "store.applyBatch.written": 2,
+      "store.applyBatch.committed": 2,
+    });
     const staged = opened.connection.get("SELECT 1 FROM staged_body");
     expect(staged).toBeUndefined();
   });

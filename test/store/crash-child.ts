@@ -79,7 +79,7 @@ const stories: Record<string, () => Promise<void>> = {
   async batch() {
     await driver.begin("m");
     const changes = Array.from({ length: 1_000 }, (_, index): ApplyChange => {
-      const write = specWrite({ index, body: "x".repeat(1_000) });
+      const write = specWrite({ index, body: "x".repeat(4_000) });
       return { kind: "create", manager: "m", key: `key ${index}`, write, expected: 0 };
     });
     points = 0;

@@ -12,10 +12,10 @@ describe("every statement of the store", () => {
     const { database } = connection;
     const statements = new Set<string>();
     const prepare = database.prepare.bind(database);
-    database.prepare = ((sql: string) => {
+    database.prepare = (sql: string) => {
       statements.add(sql);
-      return prepare(sql);
-    }) as typeof database.prepare;
+      return prepare(sql) as never;
+    };
     await exercise(new Driver(store, clock));
     database.prepare = prepare;
 

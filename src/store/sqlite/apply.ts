@@ -7,8 +7,15 @@ import { enqueue } from "./enqueue.ts";
 import { appendEvent, firstEvent } from "./events.ts";
 import type { GroupCommit } from "./group.ts";
 import { laneFor } from "./managers.ts";
-import { originColumns, type ResourceRow } from "./resource-row.ts";
-import { describeOrigin, insertBody, insertGeneration, liveResource, normal } from "./resources.ts";
+import { originColumns } from "./resource-row.ts";
+import {
+  describeOrigin,
+  insertBody,
+  insertGeneration,
+  normal,
+  targetResource,
+  type TargetRow,
+} from "./resources.ts";
 import { adoptBodies, discardBodies, stageBodies, type StagedBodies } from "./staging.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -16,7 +23,7 @@ type Receipt = BatchReceipt["items"][number];
 type Write = Exclude<ApplyChange, { kind: "prune" }>;
 
 /** A change with the resource it meets. */
-type Met = { change: ApplyChange; lane: number; row: ResourceRow | undefined };
+type Met = { change: ApplyChange; lane: number; row: TargetRow | undefined };
 
 /**
  * Applies a batch whole or not at all: check, stage the specs, then one transaction.
@@ -63,7 +70,7 @@ function meet(tx: Transaction, batch: ApplyBatch): Met[] {
   return batch.changes.map((change) => {
     const lane = lanes.get(change.manager) ?? laneFor(tx, batch.project, change.manager);
     lanes.set(change.manager, lane);
-    return { change, lane, row: liveResource(tx, lane, change.key) };
+    return { change, lane, row: targetResource(tx, lane, change.key) };
   });
 }
 
@@ -129,7 +136,7 @@ function create(tx: Transaction, { change, lane }: Met, body: Body & { uid: stri
   return receipt(change, { uid, generation: 1, resourceVersion: version });
 }
 
-function update(tx: Transaction, change: Write, row: ResourceRow, body: Body): Receipt {
+function update(tx: Transaction, change: Write, row: TargetRow, body: Body): Receipt {
   const { write } = body;
   const changed = write.specHash !== row.spec_hash;
   const columns = metadataColumns(write);

@@ -8,7 +8,14 @@ import { enqueue } from "./enqueue.ts";
 import { appendEvent } from "./events.ts";
 import { laneRow } from "./managers.ts";
 import { metadataOf, parseList, type ResourceRow } from "./resource-row.ts";
-import { describeOrigin, insertGeneration, normal, resourceByRef, warning } from "./resources.ts";
+import {
+  describeOrigin,
+  insertGeneration,
+  normal,
+  resourceByRef,
+  warning,
+  type TargetRow,
+} from "./resources.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** @throws NOT_FOUND, STALE */
@@ -40,7 +47,7 @@ export function deleteResource(tx: Transaction, request: DeleteRequest): DeleteR
  */
 export function requestDeletion(
   tx: Transaction,
-  row: ResourceRow,
+  row: TargetRow,
   origin: Origin,
 ): { removed: boolean; version: number; generation: number } {
   if (row.deletion_at !== null) {

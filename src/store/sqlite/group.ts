@@ -9,8 +9,16 @@ import { Transaction } from "./transaction.ts";
 const GROUP_OPERATIONS = 100;
 const GROUP_MS = 10;
 
+/**
+ * `synced` writes are on the disk when they are answered. `deferred` ones are there when a later
+ * synced write is: for what means nothing before that. The log is recovered up to a point, so a
+ * power cut can't take an earlier write and leave a later one.
+ */
+type Durability = "synced" | "deferred";
+
 type Operation = {
   name: string;
+  durability: Durability;
   work: (tx: Transaction) => unknown;
   resolve: (value: never) => void;
   reject: (error: PiWorkflowsError) => void;
@@ -39,14 +47,18 @@ export class GroupCommit {
     this.#probe = probe;
   }
 
-  /** Runs `work` in the next group. Resolves when it is durable. */
-  write<Result>(name: string, work: (tx: Transaction) => Result): Promise<Result> {
+  /** Runs `work` in the next group. Resolves when it is durable, as asked for. */
+  write<Result>(
+    name: string,
+    work: (tx: Transaction) => Result,
+    durability: Durability = "synced",
+  ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#closed) {
         reject(new PiWorkflowsError("SERVER_STOPPING", "the store is closed"));
         return;
       }
-      this.#waiting.push({ name, work, resolve, reject });
+      this.#waiting.push({ name, durability, work, resolve, reject });
       this.#schedule();
     });
   }
@@ -72,7 +84,7 @@ export class GroupCommit {
     const group = this.#waiting.splice(0, GROUP_OPERATIONS);
     const done: Done[] = [];
     try {
-      this.#transact(group, done);
+      this.#unsynced(group, () => this.#transact(group, done));
     } catch (thrown) {
       this.#rollBack();
       const error = toStoreError(thrown);
@@ -99,6 +111,23 @@ export class GroupCommit {
     void this.#probe("store.commit", { operations: done.length });
     this.#connection.run("COMMIT");
     void this.#probe("store.committed", { operations: done.length });
+  }
+
+  /** Runs `work` without syncing what it commits, where every operation allows it. */
+  #unsynced(group: Operation[], work: () => void): void {
+    if (group.some(({ durability }) => durability === "synced")) {
+      work();
+      return;
+    }
+    const { database } = this.#connection;
+    database.pragma("synchronous = NORMAL");
+    try {
+      work();
+    } finally {
+      // Refused inside a transaction, so one that failed must be over.
+      this.#rollBack();
+      database.pragma("synchronous = FULL");
+    }
   }
 
   #attempt(tx: Transaction, operation: Operation): Done {
