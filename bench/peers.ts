@@ -3,49 +3,90 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { program, runNode } from "./processes.ts";
-import { check, interleave, median, perSecond } from "./harness.ts";
+import { check, interleave, median } from "./harness.ts";
 import type { Benchmark, Figure } from "./harness.ts";
+import { applySpecs, startHost, type Host } from "./host.ts";
+import { NOOP, makeProject } from "./project.ts";
 import { makeWorkspace } from "./workspace.ts";
 
 /** Queues that need no server and bring no native code of their own; both run on better-sqlite3. */
 const PEERS = { plainjob: "0.0.14", liteque: "0.8.0" } as const;
 type Peer = keyof typeof PEERS;
-type Mode = "drain" | "end-to-end";
 
-/** The comparison with other queues on the same machine, so that a reader can check it. */
+const MODES = ["drain", "end-to-end"] as const;
+type Mode = (typeof MODES)[number];
+
+/** One run: jobs per second. */
+type Subject = () => Promise<number>;
+
+/** The comparison with other queues on the same machine, in one run, so that a reader can check it. */
 export const peers: Benchmark = {
   name: "peers",
-  what: "no-op jobs through other queues that install from npm",
+  what: "no-op jobs through this and other queues that install from npm",
   onDemand: true,
   async run({ quick }) {
-    const figures: Figure[] = [];
+    const jobs = quick ? 300 : 1_000;
+    const { host, subject } = await ownProcesses(jobs);
+    const subjects: Record<string, Subject> = {
+      "two runner processes, FULL, drain": subject,
+      ...Object.fromEntries(
+        MODES.map((mode) => [`managers in process, FULL, ${mode}`, () => runOwn(mode, jobs)]),
+      ),
+    };
     for (const name of Object.keys(PEERS) as Peer[]) {
       const folder = install(name);
       if (folder === undefined || !(await runsHere(name, folder))) continue;
       for (const synchronous of ["NORMAL", "FULL"]) {
-        figures.push(...(await compare(name, folder, synchronous, quick ? 300 : 1_000)));
+        for (const mode of MODES) {
+          subjects[`${name} ${PEERS[name]}, ${synchronous}, ${mode}`] = () =>
+            runPeer(name, folder, [mode, synchronous, String(jobs)]);
+        }
       }
     }
-    return figures;
+    const samples = await interleave(5, subjects);
+    await host.stop();
+    return Object.entries(samples).map(([what, rates]): Figure => {
+      const value = median(rates);
+      return { goal: "peers", what, value, unit: "jobs/s", absolute: spread(rates) };
+    });
   },
 };
+
+function spread(rates: number[]): string {
+  const [lowest, highest] = [Math.min(...rates), Math.max(...rates)].map((rate) =>
+    Math.round(rate).toLocaleString("en"),
+  );
+  return `${lowest}–${highest} over ${rates.length} rounds`;
+}
+
+/** Our own, through runner processes: every resource is enqueued, and settled by one of two. */
+async function ownProcesses(jobs: number): Promise<{ host: Host; subject: Subject }> {
+  const project = makeProject(NOOP, { concurrency: 2 });
+  const host = await startHost(project, 2);
+  await applySpecs(host, project, jobs);
+  const subject = async (): Promise<number> => {
+    const { ms } = await host.reconcileAll(project, jobs);
+    await host.checkSettled();
+    return (jobs / ms) * 1_000;
+  };
+  return { host, subject };
+}
+
+/** Our own, embedded in a program; end to end is an apply of all and a pass of each. */
+function runOwn(mode: Mode, jobs: number): Promise<number> {
+  return rateOf([program("own"), path.join(makeWorkspace(), "home"), mode, String(jobs)]);
+}
 
 /** Installs a peer into a folder of its own, with our better-sqlite3; undefined where it can't be. */
 function install(name: Peer): string | undefined {
   const folder = makeWorkspace();
   writeFileSync(path.join(folder, "package.json"), '{ "private": true }\n');
-  const { status, stderr } = spawnSync(
-    "npm",
-    [
-      "install",
-      "--no-audit",
-      "--no-fund",
-      "--ignore-scripts",
-      "--legacy-peer-deps",
-      `${name}@${PEERS[name]}`,
-    ],
-    { cwd: folder, encoding: "utf8", timeout: 120_000 },
-  );
+  const quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"];
+  const { status, stderr } = spawnSync("npm", ["install", ...quiet, `${name}@${PEERS[name]}`], {
+    cwd: folder,
+    encoding: "utf8",
+    timeout: 120_000,
+  });
   if (status !== 0) {
     console.error(`skipped ${name}: npm could not install it: ${stderr.trim().split("\n")[0]}`);
     return undefined;
@@ -68,30 +109,14 @@ async function runsHere(name: Peer, folder: string): Promise<boolean> {
   }
 }
 
-/** Milliseconds for `[mode, synchronous, jobs]`. */
-async function runPeer(name: Peer, folder: string, args: string[]): Promise<number> {
-  const { stdout } = await runNode([program("peer"), folder, name, ...args]);
-  const { ms } = JSON.parse(stdout) as { ms: number };
-  check(ms > 0, `${name} ran ${args.join(" ")}`);
-  return ms;
+function runPeer(name: Peer, folder: string, args: string[]): Promise<number> {
+  return rateOf([program("peer"), folder, name, ...args]);
 }
 
-async function compare(
-  name: Peer,
-  folder: string,
-  synchronous: string,
-  jobs: number,
-): Promise<Figure[]> {
-  const run = (mode: Mode) => runPeer(name, folder, [mode, synchronous, String(jobs)]);
-  const samples = await interleave(5, {
-    drain: () => run("drain"),
-    "end-to-end": () => run("end-to-end"),
-  });
-  return (["drain", "end-to-end"] as const).map((mode) => ({
-    goal: "peers",
-    what: `${name} ${PEERS[name]}, ${synchronous}, ${mode}`,
-    value: (jobs / median(samples[mode])) * 1_000,
-    unit: "jobs/s",
-    absolute: perSecond((jobs / median(samples[mode])) * 1_000),
-  }));
+/** Jobs per second of a program that prints its milliseconds and jobs. */
+async function rateOf(args: string[]): Promise<number> {
+  const { stdout } = await runNode(args);
+  const { ms, jobs } = JSON.parse(stdout) as { ms: number; jobs: number };
+  check(ms > 0 && jobs > 0, "the run says what it took");
+  return (jobs / ms) * 1_000;
 }

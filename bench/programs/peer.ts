@@ -31,7 +31,7 @@ const ms = await elapsed(async () => {
   if (mode !== "drain") await fill();
   await queue.run(count);
 });
-console.log(JSON.stringify({ ms }));
+console.log(JSON.stringify({ ms, jobs: count }));
 process.exit(0);
 
 function open(file: string): Promise<Queue> {
