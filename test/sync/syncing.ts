@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { onTestFinished } from "vitest";
+import { apply } from "../../src/apply/apply.ts";
+import { makePlan } from "../../src/apply/make-plan.ts";
 import type { StoredResource } from "../../src/model/resource.ts";
 import type { SyncCondition, SyncConditionType } from "../../src/model/sync.ts";
+import { resolve } from "../../src/runner/resolver.ts";
 import { createServer, type Server, type ServerOptions } from "../../src/server/index.ts";
 import type { Client, SyncStatus } from "../../src/server/protocol.ts";
 import { makeRepository } from "../sources/git/repository.ts";
@@ -131,4 +134,21 @@ export async function getWidget(
 /** What the server logged, for messages of failing tests. */
 export function logOf({ home }: Synced): string {
   return readFileSync(path.join(home, "logs/server.log"), "utf8");
+}
+
+/** Applies a widget as a person does, by force where asked. */
+export async function applyByHand(
+  client: Client,
+  project: string,
+  key: string,
+  { spec, force = false }: { spec: object; force?: boolean },
+): Promise<void> {
+  const resolution = await resolve({
+    project,
+    files: [],
+    inline: [{ name: "<command line>", text: widget(key, spec) }],
+  });
+  const owner = { kind: "person", name: "ada" } as const;
+  const plan = await makePlan(client, resolution, { project, owner, force });
+  await apply(plan, client, resolution.managers, { origin: { command: `apply widget ${key}` } });
 }

@@ -17,6 +17,7 @@ export class CommittedSource implements Source {
   readonly #branch: string;
   readonly #onHint: () => void;
   #open: Open | undefined;
+  #looking: Promise<unknown> = Promise.resolve();
 
   constructor(set: SyncSet, branch: string, onHint: () => void) {
     this.#set = set;
@@ -24,13 +25,22 @@ export class CommittedSource implements Source {
     this.#onHint = onHint;
   }
 
-  async look(): Promise<Look> {
+  look(): Promise<Look> {
+    // One after another, so that none opens or closes what another one uses.
+    const look = this.#looking.then(() => this.#lookNow());
+    this.#looking = look;
+    return look;
+  }
+
+  async #lookNow(): Promise<Look> {
     try {
-      const { objects } = await this.#ensureOpen();
-      const commit = await readCommit(objects, `refs/heads/${this.#branch}`);
+      let commit = await this.#newest();
+      if (!commit) {
+        // The repository may have been moved or replaced under the process that reads it.
+        await this.close();
+        commit = await this.#newest();
+      }
       if (commit) return { revision: revisionOf(commit) };
-      // The repository may have been replaced under the process that reads it.
-      await this.close();
       return { trouble: branchMissing(this.#set, this.#branch) };
     } catch (thrown) {
       await this.close();
@@ -77,6 +87,11 @@ export class CommittedSource implements Source {
     this.#open = undefined;
     open?.watch.close();
     await open?.objects.close();
+  }
+
+  async #newest(): Promise<Commit | undefined> {
+    const { objects } = await this.#ensureOpen();
+    return readCommit(objects, `refs/heads/${this.#branch}`);
   }
 
   async #ensureOpen(): Promise<Open> {
