@@ -46,7 +46,7 @@ async function play(story: string, dieAt: number): Promise<Run> {
 }
 
 describe("a server killed at any point of any operation", () => {
-  it("A-10, D-1, D-2, D-4, E-1, F-1, P-7: leaves each operation whole or not at all, and none that it acknowledged undone", async () => {
+  it("A-10, D-1, D-2, D-4, E-1, F-1, G-8, P-7: leaves each operation whole or not at all, and none that it acknowledged undone", async () => {
     const reference = await play("life", 0);
     const states = reference.lines.flatMap(({ dump }) => (dump === undefined ? [] : [dump]));
     const points = reference.lines.at(-1)?.points ?? 0;

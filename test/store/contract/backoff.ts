@@ -33,6 +33,14 @@ export function backoffSuite(start: Start): void {
     }
   });
 
+  it("B-3: a failure follows the backoff, whatever delay came with it", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    const both = { ...FAILED, delayMs: 5 };
+    const { readyAt } = await driver.settle(await driver.claimOne(), both, 0.5);
+    expect(readyAt).toBe(driver.clock.now() + backoffMs(1, 0.5));
+  });
+
   it("B-4: a change during backoff runs at once, and its failure keeps the earlier time and count", async () => {
     const driver = await start();
     await driver.put("a", 1);
