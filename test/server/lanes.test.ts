@@ -33,9 +33,9 @@ describe("sharing free places among lanes", () => {
 
   it("Q-10: lets projects take turns before their lanes do", () => {
     const lanes = [
+      lane(3, { served: 3, project: "/q" }),
       lane(1, { served: 1 }),
       lane(2, { served: 2 }),
-      lane(3, { served: 3, project: "/q" }),
     ];
     expect(places(lanes).map(([id]) => id)).toEqual([1, 3, 2]);
   });

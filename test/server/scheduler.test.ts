@@ -316,6 +316,26 @@ describe("claims", () => {
     expect(bench.runner.begun).toHaveLength(1);
   });
 
+  it("F-5: a key whose claim ran out under its pass waits for that pass to end", async () => {
+    const noRenewal = (store: ResourceManagerStore): ResourceManagerStore => ({
+      ...store,
+      renew: () => Promise.reject(new PiWorkflowsError("STORE_BUSY", "not now")),
+    });
+    const bench = await makeBench({ wrap: noRenewal });
+    await bench.create(await bench.accept("m"), "a");
+    const first = bench.runner.of("a");
+    await expire(bench);
+    bench.scheduler.wake();
+    await turns();
+    expect(await claims(bench)).toBe(1);
+    expect(bench.runner.running).toEqual([first]);
+    expect(first.signal.reason).toBe("lease-lost");
+    first.end({ kind: "crashed", fault: "lease-lost", message: "called off" });
+    await turns();
+    expect(bench.runner.begun).toEqual(["m/a", "m/a"]);
+    expect(bench.runner.running).toHaveLength(1);
+  });
+
   it("T-1: a clock set back delays a waiting key by no more than the heartbeat", async () => {
     const bench = await makeBench();
     await bench.create(await bench.accept("m"), "a");
