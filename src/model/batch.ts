@@ -8,6 +8,8 @@ export type ManagerRecord = ResolvedManager & { lane: number; project: string; a
 export type ManagerProposal = ResolvedManager & {
   /** The bundle's text. A runner executes exactly this. */
   bundle: string;
+  /** Where it was read, if not from the disk: its inputs in the project are blobs of this commit. */
+  revision?: { gitDir: string; commit: string };
 };
 
 /** What one transaction changes. */

@@ -1,4 +1,5 @@
 // The resolver's child process: loads what one request asks for, reports, and exits.
+import { PiWorkflowsError } from "../model/errors.ts";
 import { load, type LoadSink } from "../sources/load.ts";
 import { markWriter } from "./resolver-marks.ts";
 import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
@@ -21,10 +22,15 @@ async function answer(request: ResolverRequest): Promise<void> {
     await load(request, sinkOf(request));
     await report({ kind: "done" });
   } catch (thrown) {
-    const message = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+    const message = thrown instanceof Error ? messageOf(thrown) : String(thrown);
     await report({ kind: "failed", message });
   }
   exit(0);
+}
+
+/** What went wrong as people should know it; where in this program only for mistakes of its own. */
+function messageOf(error: Error): string {
+  return error instanceof PiWorkflowsError ? error.message : (error.stack ?? error.message);
 }
 
 /** Ends this process, whatever project code has made of it, with all that such code started. */
@@ -44,6 +50,7 @@ function sinkOf({ exactMarks }: ResolverRequest): LoadSink {
     managers: (items) => report({ kind: "managers", items }),
     problems: (items) => report({ kind: "problems", items }),
     files: (items) => report({ kind: "files", items }),
+    imports: (items) => report({ kind: "imports", items }),
   };
 }
 

@@ -13,6 +13,7 @@ export type ResolverReport =
   | { kind: "managers"; items: ManagerProposal[] }
   | { kind: "problems"; items: Problem[] }
   | { kind: "files"; items: LoadedSpecs["files"] }
+  | { kind: "imports"; items: Record<string, string[]> }
   | { kind: "done" }
   /** The loader itself failed: a mistake in this product. */
   | { kind: "failed"; message: string };

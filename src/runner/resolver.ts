@@ -5,7 +5,7 @@ import type { ManagerProposal } from "../model/batch.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { LoadedSpecs, Problem } from "../model/manifest.ts";
-import { findDefinitions } from "../sources/definition-files.ts";
+import { isDefinition } from "../sources/definition-files.ts";
 import { displayPath, globalDefinitionsFolder } from "../sources/project.ts";
 import { ALL_TYPESCRIPT, isTypeScript } from "../sources/spec-file.ts";
 import { SOME_FILE } from "./resolver-marks.ts";
@@ -116,6 +116,7 @@ async function attempt(
       managers: request.managers ?? [],
       globalFolder: request.globalFolder ?? globalDefinitionsFolder(),
       scratch,
+      revision: request.revision,
       evaluateMs: limits.evaluateMs,
       skip: [...excluded.definitions],
       exactMarks: excluded.exactMarks,
@@ -128,6 +129,7 @@ async function attempt(
       if (report.kind === "managers") resolution.managers.push(...report.items);
       else if (report.kind === "problems") resolution.problems.push(...report.items);
       else if (report.kind === "files") resolution.files.push(...report.items);
+      else if (report.kind === "imports") Object.assign((resolution.imports ??= {}), report.items);
     },
   });
   return { end, resolution };
@@ -149,13 +151,9 @@ function exclude(
     excluded.problems.push(problem(displayPath(project, file), end.message));
   }
   if (guilty.length > 0) return true;
-  const folder = request.globalFolder ?? globalDefinitionsFolder();
-  const definition = [...findDefinitions(project, folder).byName.values()].find(
-    (found) => displayPath(project, found.path) === end.file,
-  );
-  if (definition === undefined) return false;
-  excluded.definitions.add(definition.path);
-  excluded.problems.push(problem(displayPath(project, definition.path), end.message));
+  if (end.file === undefined || !isDefinition(end.file)) return false;
+  excluded.definitions.add(path.resolve(project, end.file));
+  excluded.problems.push(problem(end.file, end.message));
   return true;
 }
 

@@ -5,7 +5,7 @@ import type { ManagerProposal, ManagerRecord } from "../model/batch.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import type { ResolvedManager } from "../model/manifest.ts";
-import { verifyInputs } from "../sources/digest.ts";
+import { verifyCommittedInputs, verifyInputs } from "../sources/digest.ts";
 import type { ResourceManagerStore } from "../store/store.ts";
 import type { Home } from "./home.ts";
 import type { Registry } from "./registry.ts";
@@ -30,10 +30,14 @@ export async function acceptDefinition(
   proposal: ManagerProposal,
 ): Promise<{ record: ManagerRecord; replaced: boolean }> {
   refuseOversized(proposal);
-  refuseOutside(project, proposal, services.globalFolder);
-  verifyInputs(project, proposal, services.globalFolder);
+  const { bundle: _bundle, revision, ...manager } = proposal;
+  if (revision) {
+    await verifyCommittedInputs(project, { ...proposal, revision }, services.globalFolder);
+  } else {
+    refuseOutside(project, proposal, services.globalFolder);
+    verifyInputs(project, proposal, services.globalFolder);
+  }
   await writeBundle(services.home, proposal);
-  const { bundle: _bundle, ...manager } = proposal;
   return record(services, project, manager);
 }
 

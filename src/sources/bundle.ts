@@ -1,13 +1,19 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { BuildFailure, BuildOptions, Message, Plugin } from "esbuild";
 import type { Problem } from "../model/manifest.ts";
 import { displayPath } from "./project.ts";
+import { commitPlugin } from "./commit-plugin.ts";
+import type { ProjectFiles } from "./project-files.ts";
 import { conflictMarker } from "./text.ts";
 
 /** What every bundle of project code has in common. */
-export function bundleOptions(project: string, plugins: Plugin[]): BuildOptions {
+export function bundleOptions(
+  project: string,
+  files: ProjectFiles,
+  plugins: Plugin[],
+): BuildOptions {
   return {
+    ...(files.commit === undefined ? {} : { tsconfigRaw: "{}" }),
     absWorkingDir: project,
     bundle: true,
     format: "esm",
@@ -17,7 +23,7 @@ export function bundleOptions(project: string, plugins: Plugin[]): BuildOptions 
     // None of the bundler's own: packages resolve as Node itself would resolve them.
     conditions: [],
     mainFields: ["main"],
-    plugins,
+    plugins: files.commit ? [commitPlugin(project, files.commit), ...plugins] : plugins,
     write: false,
     logLevel: "silent",
     logLimit: 0,
@@ -25,20 +31,30 @@ export function bundleOptions(project: string, plugins: Plugin[]): BuildOptions 
 }
 
 /** The problems of a failed build, each at its place. @throws whatever is not a build failure. */
-export function buildProblems(project: string, thrown: unknown, entry: string): Problem[] {
+export async function buildProblems(
+  project: string,
+  files: ProjectFiles,
+  thrown: unknown,
+  entry: string,
+): Promise<Problem[]> {
   if (!isBuildFailure(thrown)) throw thrown;
   const problems = thrown.errors.map((error) => buildProblem(project, error, entry));
   const conflicts = new Map<string, Problem>();
   for (const { file } of problems) {
-    const conflict = conflictIn(project, file);
+    const conflict = conflicts.get(file) ?? (await conflictIn(project, files, file));
     if (conflict !== undefined) conflicts.set(file, conflict);
   }
   return [...conflicts.values(), ...problems.filter(({ file }) => !conflicts.has(file))];
 }
 
-function conflictIn(project: string, file: string): Problem | undefined {
+async function conflictIn(
+  project: string,
+  files: ProjectFiles,
+  file: string,
+): Promise<Problem | undefined> {
   try {
-    return conflictMarker(file, readFileSync(path.resolve(project, file), "utf8"));
+    const bytes = await files.read(path.resolve(project, file));
+    return conflictMarker(file, bytes.toString("utf8"));
   } catch {
     // A file that can't be read has been reported as that.
     return undefined;

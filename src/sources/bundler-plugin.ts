@@ -1,12 +1,13 @@
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Loader, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { installationUrl } from "../model/installation.ts";
 import { installedModules, PACKAGE } from "./installed.ts";
-import { byteFault, readFault } from "./text.ts";
+import type { CommittedFiles, ProjectFiles } from "./project-files.ts";
+import { byteFault, FileFault, readFault } from "./text.ts";
 
 /** The local files that went into a bundle: by real path, the SHA-256 of the bytes bundled. */
 export type BundleInputs = Map<string, string>;
@@ -27,12 +28,12 @@ const LOADERS: Readonly<Record<string, Loader>> = {
  * Reads local files once, so that what is hashed is what is bundled, and leaves packages where they
  * are: each import of one becomes the `file:` URL that it resolves to from its importer.
  */
-export function projectPlugin(inputs: BundleInputs): Plugin {
+export function projectPlugin(inputs: BundleInputs, files: ProjectFiles): Plugin {
   return {
     name: "project",
     setup(build) {
-      readLocalFiles(build, inputs);
-      leavePackagesOutside(build);
+      readLocalFiles(build, inputs, files);
+      leavePackagesOutside(build, files.commit);
     },
   };
 }
@@ -53,11 +54,12 @@ export function installationPlugin(): Plugin {
   };
 }
 
-function readLocalFiles(build: PluginBuild, inputs: BundleInputs): void {
-  build.onLoad({ filter: /\.(?:[cm]?[jt]s|[jt]sx|json)$/, namespace: "file" }, ({ path: file }) => {
+function readLocalFiles(build: PluginBuild, inputs: BundleInputs, files: ProjectFiles): void {
+  const filter = /\.(?:[cm]?[jt]s|[jt]sx|json)$/;
+  build.onLoad({ filter, namespace: "file" }, async ({ path: file }) => {
     let contents: Buffer;
     try {
-      contents = readFileSync(file);
+      contents = await files.read(file);
     } catch (thrown) {
       return { errors: [{ text: readFault(thrown), location: { file } }] };
     }
@@ -74,11 +76,11 @@ const ASKED = Symbol("asked");
 // call of a plugin costs 30 µs, which 10,000 spec files would pay.
 const PACKAGES = new RegExp(`^(?:[^./@]|${allBut(PACKAGE)})`);
 
-function leavePackagesOutside(build: PluginBuild): void {
+function leavePackagesOutside(build: PluginBuild, commit: CommittedFiles | undefined): void {
   const known = new Map<string, Promise<OnResolveResult>>();
   const resolveOnce = (args: OnResolveArgs): Promise<OnResolveResult> => {
     const id = JSON.stringify([args.resolveDir, args.path, args.kind]);
-    const resolved = known.get(id) ?? resolvePackage(build, args);
+    const resolved = known.get(id) ?? resolvePackage(build, args, commit);
     known.set(id, resolved);
     return resolved;
   };
@@ -87,10 +89,15 @@ function leavePackagesOutside(build: PluginBuild): void {
   );
 }
 
-async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<OnResolveResult> {
+async function resolvePackage(
+  build: PluginBuild,
+  args: OnResolveArgs,
+  commit: CommittedFiles | undefined,
+): Promise<OnResolveResult> {
   if (isBuiltin(args.path)) return { path: args.path, external: true };
   if (/^[a-z]+:/.test(args.path)) return { path: args.path, external: true };
-  const { importer, kind, resolveDir } = args;
+  const { importer, kind } = args;
+  const resolveDir = commit ? nearestFolder(args.resolveDir) : args.resolveDir;
   const options = { importer, kind, namespace: args.namespace, pluginData: ASKED };
   let found = await build.resolve(args.path, { ...options, resolveDir });
   if (found.errors.length > 0 && /^zod(?:\/|$)/.test(args.path)) {
@@ -103,12 +110,34 @@ async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<
     const text = `can't find the package ${name}; install it in the project: npm install ${name}`;
     return { errors: [{ text }] };
   }
-  return runsOutside(found.path)
-    ? {
-        path: kind === "require-call" ? found.path : pathToFileURL(found.path).href,
-        external: true,
-      }
-    : { path: found.path, namespace: found.namespace, sideEffects: found.sideEffects };
+  if (runsOutside(found.path)) {
+    const target = kind === "require-call" ? found.path : pathToFileURL(found.path).href;
+    return { path: target, external: true };
+  }
+  if (commit?.holds(found.path)) return inCommit(commit, found.path, args.path);
+  return { path: found.path, namespace: found.namespace, sideEffects: found.sideEffects };
+}
+
+/** A folder of the commit need not be on the disk, and packages are looked for from one that is. */
+function nearestFolder(folder: string): string {
+  let nearest = folder;
+  while (!existsSync(nearest) && nearest !== path.dirname(nearest)) nearest = path.dirname(nearest);
+  return nearest;
+}
+
+/** A package linked to a folder of the project: its sources count as the commit has them. */
+async function inCommit(
+  { tree, inTree }: CommittedFiles,
+  file: string,
+  name: string,
+): Promise<OnResolveResult> {
+  try {
+    await tree.locate(inTree(file));
+    return { path: file };
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault)) throw thrown;
+    return { errors: [{ text: `${name} leads to ${inTree(file)}: ${thrown.message}` }] };
+  }
 }
 
 /** Installed JavaScript runs where it is; sources linked into node_modules are project files. */

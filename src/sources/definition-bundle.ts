@@ -8,6 +8,7 @@ import { type BundleInputs, installationPlugin, projectPlugin } from "./bundler-
 import type { DefinitionFile } from "./definition-files.ts";
 import { digestOf } from "./digest.ts";
 import { displayPath } from "./project.ts";
+import type { ProjectFiles } from "./project-files.ts";
 import { problemOf } from "./text.ts";
 
 /** A definition as runners execute it. */
@@ -22,12 +23,13 @@ export type DefinitionBundle = Pick<ResolvedManager, "digest" | "inputs"> & {
 export async function bundleDefinition(
   definition: DefinitionFile,
   project: string,
+  files: ProjectFiles,
 ): Promise<DefinitionBundle | { problems: Problem[] }> {
   const { build } = bundler();
   const inputs: BundleInputs = new Map();
   try {
     const { outputFiles } = await build({
-      ...bundleOptions(project, [installationPlugin(), projectPlugin(inputs)]),
+      ...bundleOptions(project, files, [installationPlugin(), projectPlugin(inputs, files)]),
       write: false,
       entryPoints: [definition.path],
       outfile: path.join(project, "definition.mjs"),
@@ -38,7 +40,7 @@ export async function bundleDefinition(
     const code = outputFiles.find((file) => !file.path.endsWith(".map"))?.text ?? "";
     return assemble(code, absoluteSources(map, project), inputs) ?? tooLarge(definition, project);
   } catch (thrown) {
-    return { problems: buildProblems(project, thrown, definition.path) };
+    return { problems: await buildProblems(project, files, thrown, definition.path) };
   }
 }
 

@@ -18,25 +18,35 @@ export type DefinitionFiles = {
 
 const DEFINITION = /^(.+)\.resource-manager\.(?:ts|mts|js|mjs)$/;
 
+/** Whether a file is called as definitions are. */
+export function isDefinition(file: string): boolean {
+  return DEFINITION.test(path.basename(file));
+}
+
 /**
  * Lists definition files: `NAME.resource-manager.ts` (or `.mts`, `.js`, `.mjs`) directly in the
  * project's folder, then in the global one. A project's definition hides a global one of its name.
+ * `projectNames` are the names in the project's folder where that is not read from the disk.
  */
-export function findDefinitions(project: string, globalFolder: string): DefinitionFiles {
+export function findDefinitions(
+  project: string,
+  globalFolder: string,
+  projectNames?: readonly string[],
+): DefinitionFiles {
   const found: DefinitionFiles = { byName: new Map(), problems: new Map(), unreadable: [] };
-  list(found, project, path.join(project, DEFINITIONS_FOLDER), "project");
-  list(found, project, globalFolder, "global");
+  const own = path.join(project, DEFINITIONS_FOLDER);
+  const inProject = projectNames ?? filesIn(found, project, own);
+  list(found, project, { folder: own, names: inProject, scope: "project" });
+  const global = filesIn(found, project, globalFolder);
+  list(found, project, { folder: globalFolder, names: global, scope: "global" });
   return found;
 }
 
-function list(
-  found: DefinitionFiles,
-  project: string,
-  folder: string,
-  scope: "project" | "global",
-): void {
+type Folder = { folder: string; names: readonly string[]; scope: "project" | "global" };
+
+function list(found: DefinitionFiles, project: string, { folder, names, scope }: Folder): void {
   const here = new Map<string, string[]>();
-  for (const file of filesIn(found, project, folder)) {
+  for (const file of names) {
     const name = DEFINITION.exec(file)?.[1];
     if (name !== undefined) here.set(name, [...(here.get(name) ?? []), file]);
   }

@@ -9,11 +9,14 @@ import { type ProcessGuard, Refused } from "./guard.ts";
 import { thrownProblem } from "./evaluate-specs.ts";
 import { nearestName } from "./nearest.ts";
 import { displayPath } from "./project.ts";
+import type { ProjectFiles } from "./project-files.ts";
 import type { BundlePlaces } from "./source-map.ts";
 import { withTimeLimit } from "./time-limit.ts";
 
 export type DefinitionLoaderOptions = {
   project: string;
+  /** The project's files, where definitions and what they import are read. */
+  projectFiles: ProjectFiles;
   globalFolder: string;
   /** A folder of this load's own, for bundles. */
   scratch: string;
@@ -43,7 +46,11 @@ export type DefinitionLoader = {
 };
 
 export function definitionLoader(options: DefinitionLoaderOptions): DefinitionLoader {
-  const files = findDefinitions(options.project, options.globalFolder);
+  const files = findDefinitions(
+    options.project,
+    options.globalFolder,
+    options.projectFiles.definitionNames,
+  );
   const bundles = new Map<string, ReturnType<typeof bundleDefinition>>();
   const results = new Map<string, LoadedDefinition | Unusable>();
   const problems: Problem[] = [...files.unreadable];
@@ -59,7 +66,7 @@ export function definitionLoader(options: DefinitionLoaderOptions): DefinitionLo
     } else if (options.skip.has(file.path)) {
       results.set(name, unusable(name, displayPath(options.project, file.path)));
     } else {
-      bundles.set(name, bundleDefinition(file, options.project));
+      bundles.set(name, bundleDefinition(file, options.project, options.projectFiles));
     }
   };
   return {

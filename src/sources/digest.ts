@@ -1,9 +1,14 @@
 import { hash } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
+import path from "node:path";
 import type { ManagerProposal } from "../model/batch.ts";
 import type { ResolvedManager } from "../model/manifest.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
-import { findDefinitions } from "./definition-files.ts";
+import { type DefinitionFiles, findDefinitions } from "./definition-files.ts";
+import { findRepository } from "./git/repository.ts";
+import { displayPath } from "./project.ts";
+import { openProjectFiles, type ProjectFiles, type RevisionSource } from "./project-files.ts";
+import { FileFault } from "./text.ts";
 
 /** The digest of a definition: over its bundle and over each local file that went in. */
 export function digestOf(bundle: string, inputs: ResolvedManager["inputs"]): string {
@@ -24,23 +29,74 @@ export function verifyInputs(
   proposal: ManagerProposal,
   globalFolder: string,
 ): void {
-  const found = findDefinitions(project, globalFolder).byName.get(proposal.name);
-  if (found?.path !== proposal.path || found.scope !== proposal.scope) {
-    throw changed(proposal, `is not where ${proposal.path} was`);
+  const definitions = findDefinitions(project, globalFolder);
+  checkPath(proposal, definitions);
+  const hashes = new Map(proposal.inputs.map((input) => [input.path, diskHash(input.path)]));
+  checkContent(proposal, { file: realpathSync(proposal.path), hashes });
+}
+
+/**
+ * `verifyInputs` for a definition that was read from a commit: the discovery rules and the files are
+ * those of that commit, which the project's own repository must have. Packages' files are on disk.
+ * @throws PiWorkflowsError DEFINITION_CHANGED, GIT_FAILED
+ */
+export async function verifyCommittedInputs(
+  project: string,
+  proposal: ManagerProposal & { revision: RevisionSource },
+  globalFolder: string,
+): Promise<void> {
+  const repository = await findRepository(project);
+  if (repository?.workTree !== project) {
+    throw changed(proposal, `${project} is not the top of a git work tree`);
   }
-  const file = realpathSync(proposal.path);
+  const { commit } = proposal.revision;
+  const files = await openProjectFiles(
+    { project, globalFolder },
+    { gitDir: repository.gitDir, commit },
+  );
+  try {
+    checkPath(proposal, findDefinitions(project, globalFolder, files.definitionNames));
+    const file = await files.commit?.tree.locate(displayPath(project, proposal.path));
+    const hashes = new Map<string, string | undefined>();
+    for (const input of proposal.inputs) hashes.set(input.path, await hashIn(files, input.path));
+    checkContent(proposal, { file: path.join(project, file?.path ?? ""), hashes });
+  } catch (thrown) {
+    throw thrown instanceof FileFault ? changed(proposal, thrown.message) : thrown;
+  } finally {
+    await files.close();
+  }
+}
+
+function checkPath(proposal: ManagerProposal, { byName }: DefinitionFiles): void {
+  const found = byName.get(proposal.name);
+  if (found?.path === proposal.path && found.scope === proposal.scope) return;
+  throw changed(proposal, `is not where ${proposal.path} was`);
+}
+
+/** What is there now: the definition's file, links followed, and the hash of each input. */
+type Actual = { file: string; hashes: ReadonlyMap<string, string | undefined> };
+
+function checkContent(proposal: ManagerProposal, { file, hashes }: Actual): void {
   if (!proposal.inputs.some((input) => input.path === file)) {
     throw changed(proposal, `does not list ${proposal.path} among its files`);
   }
   for (const input of proposal.inputs) {
-    if (fileHash(input.path) !== input.sha256) throw changed(proposal, `${input.path} differs`);
+    if (hashes.get(input.path) !== input.sha256) throw changed(proposal, `${input.path} differs`);
   }
   if (digestOf(proposal.bundle, proposal.inputs) !== proposal.digest) {
     throw changed(proposal, "has a digest that is not of its bundle and files");
   }
 }
 
-function fileHash(file: string): string | undefined {
+async function hashIn(files: ProjectFiles, file: string): Promise<string | undefined> {
+  try {
+    return hash("sha256", await files.read(file), "hex");
+  } catch {
+    return undefined;
+  }
+}
+
+function diskHash(file: string): string | undefined {
   try {
     return hash("sha256", readFileSync(file), "hex");
   } catch {

@@ -5,7 +5,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import { displayPath } from "./project.ts";
 import { SPEC_FILE } from "./spec-file.ts";
-import { problemOf } from "./text.ts";
+import { LINK_LOOP, problemOf } from "./text.ts";
 
 /** Where to look for spec files. */
 export type DiscoverRequest = {
@@ -65,12 +65,10 @@ function missing(target: string): string {
   try {
     realpathSync(target);
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === "ELOOP") return LOOP;
+    if ((thrown as NodeJS.ErrnoException).code === "ELOOP") return LINK_LOOP;
   }
   return "no such file or folder";
 }
-
-const LOOP = "the symbolic link leads back to itself";
 
 function lookAtGlob(search: Search, pattern: string): void {
   const { cwd } = search.request;
@@ -150,7 +148,7 @@ function attempt<T>(
     return look();
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
-    if (code === "ELOOP") fail(search, file, LOOP);
+    if (code === "ELOOP") fail(search, file, LINK_LOOP);
     else if (isWanted)
       fail(search, file, REASONS[code ?? ""] ?? `can't be read: ${code ?? message}`);
     return FAILED;

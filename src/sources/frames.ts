@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Problem } from "../model/manifest.ts";
+import type { ProjectFiles } from "./project-files.ts";
 
 /** More code frames than this are not read by anyone. */
 const MAX_FRAMES = 100;
@@ -10,15 +10,18 @@ const MAX_LINE = 400;
 /** Adds to each problem the lines around its place, as far as its file can be read. */
 export async function withFrames(
   project: string,
+  files: ProjectFiles,
   problems: readonly Problem[],
   inline: ReadonlyMap<string, string>,
 ): Promise<Problem[]> {
   if (problems.length === 0) return [];
   const { codeFrameColumns } = await import("@babel/code-frame");
   const texts = new Map<string, string | undefined>(inline);
+  for (const { file } of problems.slice(0, MAX_FRAMES)) {
+    if (!texts.has(file)) texts.set(file, await read(files, path.resolve(project, file)));
+  }
   return problems.map((problem, index) => {
     if (index >= MAX_FRAMES || problem.frame !== undefined) return problem;
-    if (!texts.has(problem.file)) texts.set(problem.file, read(project, problem.file));
     const text = texts.get(problem.file);
     const line = text?.split(/\r?\n/, problem.line)[problem.line - 1];
     if (text === undefined || line === undefined || line.length > MAX_LINE) return problem;
@@ -32,9 +35,9 @@ export async function withFrames(
   });
 }
 
-function read(project: string, file: string): string | undefined {
+async function read(files: ProjectFiles, file: string): Promise<string | undefined> {
   try {
-    return readFileSync(path.resolve(project, file), "utf8").replace(/^\uFEFF/, "");
+    return (await files.read(file)).toString("utf8").replace(/^\uFEFF/, "");
   } catch {
     // No text to show, for instance because it is what the problem is about.
     return undefined;

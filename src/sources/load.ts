@@ -1,5 +1,4 @@
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { ManagerProposal } from "../model/batch.ts";
 import type { Desired, LoadedSpecs, Problem } from "../model/manifest.ts";
@@ -10,6 +9,7 @@ import { guardProcess, type ProcessGuard } from "./guard.ts";
 import { type RawManifest, readJsonSpec, type SpecDocument } from "./json-spec.ts";
 import { isOwnCode } from "./installed.ts";
 import { displayPath } from "./project.ts";
+import { openProjectFiles, type ProjectFiles, type RevisionSource } from "./project-files.ts";
 import { bundlePlaces, type BundlePlaces } from "./source-map.ts";
 import { bundleSpecs } from "./spec-bundle.ts";
 import { ALL_TYPESCRIPT, isTypeScript } from "./spec-file.ts";
@@ -23,6 +23,8 @@ export type LoadRequest = {
   inline: { name: string; text: string }[];
   managers: string[] | "all";
   globalFolder: string;
+  /** Reads the project's files as blobs of this commit, whose tree is the project, not from disk. */
+  revision?: RevisionSource | undefined;
   /** An empty folder of this load's own. */
   scratch: string;
   evaluateMs: number;
@@ -38,6 +40,8 @@ export type LoadSink = {
   managers(items: ManagerProposal[]): Promise<void>;
   problems(items: Problem[]): Promise<void>;
   files(items: LoadedSpecs["files"]): Promise<void>;
+  /** By spec file, the local files that it imports, directly or not; as places name them. */
+  imports(items: Record<string, string[]>): Promise<void>;
 };
 
 /** How many files are dealt with between two turns of the event loop. */
@@ -50,9 +54,10 @@ const CHUNK = 500;
  * everything that is wrong at once. Runs project code in this process, so call it in a child.
  */
 export async function load(request: LoadRequest, sink: LoadSink): Promise<void> {
+  const projectFiles = await openProjectFiles(request, request.revision);
   const guard = guardProcess();
   const places = bundlePlaces(request.project);
-  const context: Context = { request, sink, guard, places, definitions: definitions() };
+  const context = { request, sink, guard, places, projectFiles, definitions: definitions() };
   try {
     if (request.managers === "all") context.definitions.beginAll();
     else request.managers.forEach((name) => context.definitions.begin(name));
@@ -65,13 +70,14 @@ export async function load(request: LoadRequest, sink: LoadSink): Promise<void> 
     await report(context, [...missingManagers(context), ...problems]);
   } finally {
     guard.release();
+    await projectFiles.close();
   }
 
   function definitions(): DefinitionLoader {
     const { project, globalFolder, scratch, evaluateMs } = request;
     const skip = new Set(request.skip);
     const onFile = (file: string) => sink.onFile(displayPath(project, file));
-    const options = { project, globalFolder, scratch, evaluateMs, skip };
+    const options = { project, projectFiles, globalFolder, scratch, evaluateMs, skip };
     return definitionLoader({ ...options, guard, places, onFile });
   }
 }
@@ -81,28 +87,43 @@ type Context = {
   sink: LoadSink;
   guard: ProcessGuard;
   places: BundlePlaces;
+  projectFiles: ProjectFiles;
   definitions: DefinitionLoader;
 };
 
 async function readJsonSpecs(context: Context): Promise<SpecDocument> {
-  const { project, files, inline } = context.request;
+  const { request, projectFiles } = context;
   const result: SpecDocument = { manifests: [], problems: [] };
-  for (const { name, text } of inline) take(context, result, readJsonSpec(name, Buffer.from(text)));
+  for (const { name, text } of request.inline) {
+    take(context, result, readJsonSpec(name, Buffer.from(text)));
+  }
   const read: LoadedSpecs["files"] = [];
-  for (const [index, path] of files.filter((file) => !isTypeScript(file)).entries()) {
-    const file = displayPath(project, path);
-    try {
-      const bytes = readFileSync(path);
-      read.push({ file, sha256: hash("sha256", bytes, "hex") });
-      take(context, result, readJsonSpec(file, bytes));
-    } catch (thrown) {
-      result.problems.push(problemOf(file, readFault(thrown)));
+  const files = request.files.filter((file) => !isTypeScript(file));
+  let sinceTurn = 0;
+  for (let start = 0; start < files.length; start += projectFiles.ahead) {
+    const some = files.slice(start, start + projectFiles.ahead);
+    for (const { file, bytes, fault } of await Promise.all(some.map(readOne))) {
+      if (bytes === undefined) result.problems.push(problemOf(file, fault));
+      else {
+        read.push({ file, sha256: hash("sha256", bytes, "hex") });
+        take(context, result, readJsonSpec(file, bytes));
+      }
     }
     // Lets the bundler, which is at work on definitions meanwhile, ask its questions.
-    if (index % STRIDE === STRIDE - 1) await setImmediate();
+    sinceTurn += some.length;
+    if (sinceTurn >= STRIDE) await setImmediate((sinceTurn = 0));
   }
   await context.sink.files(read);
   return result;
+
+  async function readOne(path: string) {
+    const file = displayPath(request.project, path);
+    try {
+      return { file, bytes: await projectFiles.read(path) };
+    } catch (thrown) {
+      return { file, bytes: undefined, fault: readFault(thrown) };
+    }
+  }
 }
 
 function take({ definitions }: Context, result: SpecDocument, found: SpecDocument): void {
@@ -115,13 +136,15 @@ function take({ definitions }: Context, result: SpecDocument, found: SpecDocumen
 }
 
 async function loadTypeScriptSpecs(context: Context): Promise<SpecDocument> {
-  const { request, sink, guard, places } = context;
+  const { request, sink, guard, places, projectFiles } = context;
   const { project, scratch, evaluateMs } = request;
   const files = request.files.filter(isTypeScript);
   if (files.length === 0) return { manifests: [], problems: [] };
   const onImport = () => sink.onFile(ALL_TYPESCRIPT);
-  const bundle = await bundleSpecs(files, { project, scratch, places, onImport });
-  const onFile = (file: string) => sink.onFile(displayPath(project, file));
+  const options = { project, projectFiles, scratch, places, onImport };
+  const bundle = await bundleSpecs(files, options);
+  const shown = (file: string) => displayPath(project, file);
+  const onFile = (file: string) => sink.onFile(shown(file));
   const found = await evaluateSpecs(bundle.thunks, { project, places, guard, evaluateMs, onFile });
   sink.onFile(undefined);
   const result: SpecDocument = { manifests: [], problems: [...bundle.problems] };
@@ -129,8 +152,12 @@ async function loadTypeScriptSpecs(context: Context): Promise<SpecDocument> {
   await sink.files(
     [...bundle.inputs]
       .filter(([file]) => !isOwnCode(file))
-      .map(([file, sha256]) => ({ file: displayPath(project, file), sha256 })),
+      .map(([file, sha256]) => ({ file: shown(file), sha256 })),
   );
+  const imports = [...bundle.imports].map(
+    ([file, some]) => [shown(file), some.map(shown)] as const,
+  );
+  await sink.imports(Object.fromEntries(imports));
   return result;
 }
 
@@ -171,11 +198,16 @@ function missingManagers({ request, definitions }: Context): Problem[] {
   });
 }
 
-async function report({ request, sink, definitions }: Context, problems: Problem[]): Promise<void> {
+async function report(context: Context, problems: Problem[]): Promise<void> {
+  const { request, sink, definitions, projectFiles } = context;
+  const { project, revision } = request;
   const inline = new Map(request.inline.map(({ name, text }) => [name, text]));
   const all = [...definitions.problems, ...problems];
-  const framed = await withFrames(request.project, all, inline);
-  for (const { proposal } of definitions.loaded()) await sink.managers([proposal]);
+  const framed = await withFrames(project, projectFiles, all, inline);
+  for (const { proposal } of definitions.loaded()) {
+    const isOfRevision = revision !== undefined && proposal.scope === "project";
+    await sink.managers([isOfRevision ? { ...proposal, revision } : proposal]);
+  }
   for (let start = 0; start < framed.length; start += CHUNK) {
     await sink.problems(framed.slice(start, start + CHUNK));
   }

@@ -1,13 +1,14 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Problem } from "../model/manifest.ts";
 import { bundleOptions, buildProblems } from "./bundle.ts";
 import { bundler } from "./bundler.ts";
 import { type BundleInputs, projectPlugin } from "./bundler-plugin.ts";
-import { type ImportGraph, recordImports } from "./import-graph.ts";
+import { type ImportGraph, importsIn, recordImports } from "./import-graph.ts";
 import { installedModules } from "./installed.ts";
 import { displayPath } from "./project.ts";
+import type { ProjectFiles } from "./project-files.ts";
 import type { BundlePlaces } from "./source-map.ts";
 import { problemOf, readFault } from "./text.ts";
 
@@ -16,11 +17,14 @@ export type SpecBundle = {
   /** Absolute paths of the files that could be built, with what evaluates each. */
   thunks: { file: string; evaluate: () => Promise<Record<string, unknown>> }[];
   inputs: BundleInputs;
+  /** Of those files: the local files that each imports, directly or not, by absolute path. */
+  imports: Map<string, string[]>;
   problems: Problem[];
 };
 
 export type SpecBundleOptions = {
   project: string;
+  projectFiles: ProjectFiles;
   /** A folder of this load's own, for the bundle. */
   scratch: string;
   places: BundlePlaces;
@@ -46,27 +50,28 @@ export async function bundleSpecs(
       const imported = await importBundle(left, built.output, { ...options, inputs });
       return { ...imported, problems: [...problems, ...imported.problems] };
     }
-    const graph = await recordImports(options.project, left);
+    const graph = await recordImports(options.project, options.projectFiles, left);
     const { problems: found, affected } = blame(built.failed, left, graph, options.project);
     problems.push(...found);
     left = left.filter((file) => !affected.has(file));
   }
-  return { thunks: [], inputs, problems };
+  return { thunks: [], inputs, imports: new Map(), problems };
 }
 
-type Built = { code: Uint8Array; map: string };
+type Built = { code: Uint8Array; map: string; imports: Map<string, string[]> };
 
 async function buildTogether(
   files: readonly string[],
   inputs: BundleInputs,
-  { project, scratch }: SpecBundleOptions,
+  { project, projectFiles, scratch }: SpecBundleOptions,
 ): Promise<{ output: Built } | { failed: Problem[] }> {
   const { build } = bundler();
   const thunks = files.map((file) => `() => import(${JSON.stringify(file)})`);
   try {
-    const { outputFiles } = await build({
-      ...bundleOptions(project, [projectPlugin(inputs)]),
+    const { outputFiles, metafile } = await build({
+      ...bundleOptions(project, projectFiles, [projectPlugin(inputs, projectFiles)]),
       write: false,
+      metafile: true,
       stdin: { contents: `export default [${thunks.join(",\n")}];`, resolveDir: project },
       outfile: path.join(scratch, "specs.mjs"),
       sourcemap: "external",
@@ -75,20 +80,26 @@ async function buildTogether(
     });
     const [map, code] = [...outputFiles].sort((left) => (left.path.endsWith(".map") ? -1 : 1));
     if (map === undefined || code === undefined) throw new Error("the bundler wrote no output");
-    return { output: { code: code.contents, map: map.text } };
+    const imports = importsIn(metafile, project, files);
+    return { output: { code: code.contents, map: map.text, imports } };
   } catch (thrown) {
-    const problems = buildProblems(project, thrown, files[0] as string);
-    return { failed: problems.map((problem) => ofEntry(problem, files, project)) };
+    const problems = await buildProblems(project, projectFiles, thrown, files[0] as string);
+    const placed = problems.map((problem) => ofEntry(problem, files, { project, projectFiles }));
+    return { failed: await Promise.all(placed) };
   }
 }
 
 /** The entry has one line for each spec file; an error in it is that the file can't be read. */
-function ofEntry(problem: Problem, files: readonly string[], project: string): Problem {
+async function ofEntry(
+  problem: Problem,
+  files: readonly string[],
+  { project, projectFiles }: Pick<SpecBundleOptions, "project" | "projectFiles">,
+): Promise<Problem> {
   const file = problem.file === "<stdin>" ? files[problem.line - 1] : undefined;
   if (file === undefined) return problem;
   const shown = displayPath(project, file);
   try {
-    readFileSync(file);
+    await projectFiles.read(file);
     return problemOf(shown, problem.message);
   } catch (thrown) {
     return problemOf(shown, readFault(thrown));
@@ -101,7 +112,7 @@ function ofEntry(problem: Problem, files: readonly string[], project: string): P
  */
 async function importBundle(
   files: readonly string[],
-  { code, map }: Built,
+  { code, map, imports }: Built,
   options: SpecBundleOptions & { inputs: BundleInputs },
 ): Promise<SpecBundle> {
   const { scratch, places, inputs } = options;
@@ -116,13 +127,14 @@ async function importBundle(
     return {
       thunks: files.map((file, index) => ({ file, evaluate: thunks[index] as () => never })),
       inputs,
+      imports,
       problems: [],
     };
   } catch (thrown) {
     if (files.length === 1) {
       const file = displayPath(options.project, files[0] as string);
       const message = `a package that it imports can't be loaded: ${reasonOf(thrown)}`;
-      return { thunks: [], inputs, problems: [problemOf(file, message)] };
+      return { thunks: [], inputs, imports, problems: [problemOf(file, message)] };
     }
     const middle = files.length >> 1;
     const first = await bundleSpecs(files.slice(0, middle), options);
@@ -130,6 +142,7 @@ async function importBundle(
     return {
       thunks: [...first.thunks, ...second.thunks],
       inputs: new Map([...inputs, ...first.inputs, ...second.inputs]),
+      imports: new Map([...first.imports, ...second.imports]),
       problems: [...first.problems, ...second.problems],
     };
   }

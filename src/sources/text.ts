@@ -11,10 +11,27 @@ export function decodeText(file: string, bytes: Uint8Array): { text: string } | 
   return { text: text.charCodeAt(0) === 0xfeff ? text.slice(1) : text };
 }
 
+/** Why a file can't be read, as a whole sentence for its problem. */
+export class FileFault extends Error {
+  override name = "FileFault";
+  /** True where there simply is no such file. */
+  readonly isAbsence: boolean;
+  constructor(message: string, { isAbsence = false }: { isAbsence?: boolean } = {}) {
+    super(message);
+    this.isAbsence = isAbsence;
+  }
+}
+
+export const LINK_LOOP = "the symbolic link leads back to itself";
+const LFS_POINTER = Buffer.from("version https://git-lfs.github.com/spec/v1\n");
+
 /** Why `bytes` can't be a spec file's or a definition's text. */
 export function byteFault(bytes: Uint8Array): string | undefined {
   if (bytes.length > LIMITS.manifestFile) {
     return `the file has ${bytes.length} bytes; at most ${LIMITS.manifestFile} are allowed`;
+  }
+  if (LFS_POINTER.equals(bytes.subarray(0, LFS_POINTER.length))) {
+    return "the file is a Git LFS pointer, not its content; keep it out of Git LFS (.gitattributes)";
   }
   if (isUtf8(bytes)) return undefined;
   const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
@@ -23,6 +40,7 @@ export function byteFault(bytes: Uint8Array): string | undefined {
 
 /** Why the file system would not let a file be read. */
 export function readFault(thrown: unknown): string {
+  if (thrown instanceof FileFault) return thrown.message;
   const { code, message } = thrown as NodeJS.ErrnoException;
   switch (code) {
     case "ENOENT":
@@ -33,7 +51,7 @@ export function readFault(thrown: unknown): string {
     case "EISDIR":
       return "this is a folder, not a file";
     case "ELOOP":
-      return "the symbolic link leads back to itself";
+      return LINK_LOOP;
     default:
       return `the file can't be read: ${code ?? message}`;
   }
