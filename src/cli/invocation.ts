@@ -19,7 +19,7 @@ export type Cli = {
   reader(): Promise<StoreReader>;
   /** The server, started where it does not run; with `start: false` undefined where it does not. */
   client(): Promise<Client>;
-  client(options: { start: false }): Promise<Client | undefined>;
+  client(options: { start: false; anyVersion?: boolean }): Promise<Client | undefined>;
 };
 
 /** PI_WORKFLOWS_HOME, or `~/.pi/agent/workflows`. */

@@ -60,8 +60,8 @@ function createCli(
     command,
     signal,
     reader: () => (reader ??= openReaderOf(home, opened)),
-    client: ((how: { start?: boolean } = {}) =>
-      openClient({ home, start: how.start ?? true }, opened)) as Cli["client"],
+    client: ((how: { start?: boolean; anyVersion?: boolean } = {}) =>
+      openClient({ home, start: true, ...how }, opened)) as Cli["client"],
   };
 }
 
@@ -90,7 +90,7 @@ async function openReaderOf(home: string, opened: Opened): Promise<StoreReader> 
 }
 
 async function openClient(
-  how: { home: string; start: boolean },
+  how: { home: string; start: boolean; anyVersion?: boolean },
   opened: Opened,
 ): Promise<Client | undefined> {
   const { connect } = await import("../server/client.ts");

@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { PiWorkflowsError, type ErrorJson } from "../model/errors.ts";
 import { VERSION } from "../model/installation.ts";
-import { mismatch, OWN_HEADERS, partyOf } from "./handshake.ts";
+import { ANY_VERSION, mismatch, OWN_HEADERS, partyOf } from "./handshake.ts";
 import { findSocket, homeAt, type Home } from "./home.ts";
 import {
   clientOver,
@@ -9,6 +9,7 @@ import {
   ROUTES,
   STREAMS,
   type Client,
+  type Hello,
   type StreamName,
   type Transport,
 } from "./protocol.ts";
@@ -19,6 +20,8 @@ export type ConnectOptions = {
   home?: string;
   /** Starts a server where none runs. Default false. */
   start?: boolean;
+  /** Also speaks to a server of another protocol, which can only say hello and stop. */
+  anyVersion?: boolean;
 };
 
 // A server that does not begin to answer by then hangs; a full batch takes well under a second.
@@ -32,8 +35,9 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
   const home = homeAt(options.home);
   const client = socketClient(home);
   try {
-    const { stopping } = await client.hello();
-    if (!options.start || !stopping) return client;
+    const hello = await client.hello();
+    if (!options.anyVersion) refuseOther(hello);
+    if (!options.start || !hello.stopping) return client;
   } catch (thrown) {
     if (!options.start || !isUnreachable(thrown)) {
       await client.close();
@@ -41,8 +45,22 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
     }
   }
   const { startServer } = await import("./start.ts");
-  await startServer(home, async () => (await client.hello()).stopping !== true);
+  await startServer(home, async () => {
+    try {
+      const hello = await client.hello();
+      refuseOther(hello);
+      return hello.stopping ? "stopping" : "there";
+    } catch (thrown) {
+      if (isUnreachable(thrown)) return "absent";
+      throw thrown;
+    }
+  });
   return client;
+}
+
+function refuseOther(server: Hello): void {
+  const error = mismatch({ version: VERSION, protocol: PROTOCOL_VERSION }, server);
+  if (error) throw error;
 }
 
 /** True where no server answered at all. */
@@ -64,7 +82,7 @@ function socketTransport(home: Home): Transport {
       const body = method === "GET" ? undefined : JSON.stringify(params);
       const response = await send(home, { method, path: path + query, agent, body });
       const text = await readText(response);
-      checkVersion(response);
+      if (!ANY_VERSION.includes(route)) checkVersion(response);
       if (response.statusCode === 200) return JSON.parse(text) as never;
       throw errorOf(home, text);
     },

@@ -1,6 +1,6 @@
 import { PiWorkflowsError } from "../model/errors.ts";
 import { VERSION } from "../model/installation.ts";
-import { HEADERS, PROTOCOL_VERSION, ROUTES } from "./protocol.ts";
+import { HEADERS, PROTOCOL_VERSION, ROUTES, type RouteName } from "./protocol.ts";
 
 /** Who one side of a connection is. */
 export type Party = { version: string; protocol: number };
@@ -11,6 +11,9 @@ export const OWN_HEADERS: Readonly<Record<string, string>> = {
   [HEADERS.version]: VERSION,
 };
 
+/** What every version answers, and always will: who it is, and that it stops. */
+export const ANY_VERSION: readonly RouteName[] = ["hello", "stop"];
+
 type Headers = Record<string, string | string[] | undefined>;
 
 /** Puts this server's version on a response. */
@@ -20,11 +23,11 @@ export function stampVersion(reply: { headers(values: Record<string, string>): u
 
 /**
  * The refusal of a client whose protocol is another; clients that name none (`curl`) are let in, and
- * `hello` answers everyone, so that the other side can tell what it met.
+ * some routes answer everyone, so that the other side can tell what it met, and replace it.
  */
 export function refuseOtherVersions(headers: Headers, url: string): PiWorkflowsError | undefined {
   const client = partyOf(headers);
-  if (!client || url.startsWith(ROUTES.hello.path)) return undefined;
+  if (!client || ANY_VERSION.some((route) => url.startsWith(ROUTES[route].path))) return undefined;
   return mismatch(client, { version: VERSION, protocol: PROTOCOL_VERSION });
 }
 

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { PiWorkflowsError } from "../model/errors.ts";
+import { PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
 
 /** Where everything of one server lives. A port to another system fills the functions below. */
 export type Home = {
@@ -121,7 +121,15 @@ export function removeInfo(home: Home): void {
 
 /** Only the current user may enter; an existing folder must be theirs and no link. */
 function privateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const { message } = toPiWorkflowsError(cause);
+    throw new PiWorkflowsError("UNSUPPORTED", `${folder} can't be made: ${message}`, {
+      hint: "Set PI_WORKFLOWS_HOME to a folder that you may write.",
+      cause,
+    });
+  }
   const stat = lstatSync(folder);
   const real = stat.isSymbolicLink() ? undefined : stat;
   if (!real?.isDirectory()) {

@@ -4,6 +4,7 @@ import type { ApplyBatch } from "../model/batch.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Params, RouteName, StreamApi, StreamName } from "./protocol.ts";
 import { REQUESTS, STREAM_REQUESTS } from "./protocol-schemas.ts";
+import { nextTurn } from "./turn.ts";
 
 // Enough to see what is wrong without echoing a whole batch back.
 const ISSUES_SHOWN = 10;
@@ -77,9 +78,4 @@ function refusal(found: readonly z.core.$ZodIssue[]): PiWorkflowsError {
 
 function isSize(issue: z.core.$ZodIssue): boolean {
   return issue.code === "too_big" && (issue.origin === "string" || issue.origin === "array");
-}
-
-/** Lets the event loop do what waits. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -5,7 +5,7 @@ import { byteLength, LIMITS } from "../model/limits.ts";
 import { describeRef } from "../model/resource.ts";
 import { formatPath } from "../sources/issue.ts";
 import { prepareSchema, type Schema } from "../sources/schema.ts";
-import { nextTurn } from "./request.ts";
+import { nextTurn } from "./turn.ts";
 
 /** Checks what a client says of its batch before the store sees it. */
 export type BatchCheck = (batch: ApplyBatch, managerOf: ManagerOf) => Promise<void>;

@@ -1,53 +1,51 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ERRORS, PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
+import { ERRORS, PiWorkflowsError } from "../model/errors.ts";
 import { installationUrl } from "../model/installation.ts";
 import { prepareHome, type Home } from "./home.ts";
 import { rotateLog } from "./log-file.ts";
 
 // A start takes about half a second; more than this means that something is wrong.
 const START_MS = 10_000;
+// A server that drains goes on for LIMITS.drainMs and its runners' kill ladder; then it is replaced.
+const STOPPING_MS = 30_000;
 // A connection attempt costs less than a millisecond.
 const ATTEMPT_EVERY_MS = 15;
 // An owner of the lock that does not answer is starting, or stopping: then it is to be replaced.
 const SPAWN_AGAIN_MS = 250;
 const LOG_LINES = 10;
 
+/** Whether a server is there to stay, is there but stops, or is not there. */
+export type Presence = "there" | "stopping" | "absent";
+
 /**
  * Starts a server in the background and resolves when one answers: this one, or another client's
- * that was faster (the lock decides, and the loser exits). `answers` says whether a server is there
- * to stay.
+ * that was faster (the lock decides, and the loser exits).
  * @throws SERVER_UNREACHABLE with the last lines of the log.
  */
-export async function startServer(home: Home, answers: () => Promise<boolean>): Promise<void> {
+export async function startServer(home: Home, presence: () => Promise<Presence>): Promise<void> {
   prepareHome(home);
   rotateLog(home.log);
-  const deadline = performance.now() + START_MS;
+  const begun = performance.now();
+  let seenStopping = begun;
   let attempt = spawnServer(home);
-  let spawnedAt = performance.now();
+  let spawnAt = begun + SPAWN_AGAIN_MS;
   for (;;) {
-    if (await isThere(answers)) return;
-    const { failure, lostRace } = attempt;
+    const found = await presence();
+    if (found === "there") return;
     const now = performance.now();
-    if (failure() !== undefined) throw unreachable(home, failure() as string);
-    if (now > deadline) {
-      throw unreachable(home, `it did not answer within ${START_MS / 1000} seconds`);
+    if (found === "stopping") seenStopping = now;
+    const failure = attempt.failure();
+    if (failure !== undefined) throw unreachable(home, failure);
+    if (now > Math.min(seenStopping + START_MS, begun + STOPPING_MS)) {
+      throw unreachable(home, `it did not answer within ${Math.round(now - begun)} ms`);
     }
-    if (lostRace() && now - spawnedAt > SPAWN_AGAIN_MS) {
+    if (attempt.lostRace() && now > spawnAt) {
       attempt = spawnServer(home);
-      spawnedAt = now;
+      spawnAt = now + 2 * (now - begun);
     }
     await new Promise((resolve) => void setTimeout(resolve, ATTEMPT_EVERY_MS));
-  }
-}
-
-async function isThere(answers: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await answers();
-  } catch (thrown) {
-    if (toPiWorkflowsError(thrown).code === "SERVER_UNREACHABLE") return false;
-    throw thrown;
   }
 }
 

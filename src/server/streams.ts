@@ -6,6 +6,7 @@ import type { ResourceSummary, StoredResource } from "../model/resource.ts";
 import type { ListQuery, StoreReader } from "../store/store.ts";
 import type { Changes, Touched } from "./changes.ts";
 import type { EventsQuery, WatchItem } from "./protocol.ts";
+import { nextTurn } from "./turn.ts";
 
 /** What streams are made of. */
 export type StreamSources = { store: StoreReader; changes: Changes; clock: Clock };
@@ -34,7 +35,7 @@ export async function* streamEvents(
         yield event;
         if (signal.aborted) return;
       }
-      if (page.length < LIMITS.page) await wake.next();
+      await (page.length < LIMITS.page ? wake.next() : nextTurn());
     }
   } finally {
     wake.close();
@@ -69,6 +70,8 @@ export async function* streamWatch(
         yield { kind: "present", resource };
       }
       after = page.next;
+      // Nothing else in here waits for the outside where the reader is quick.
+      await nextTurn();
     } while (after !== undefined && !signal.aborted);
     yield { kind: "listed" };
     while (!signal.aborted) {

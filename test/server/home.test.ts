@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -36,6 +44,12 @@ describe("the state folder", () => {
     mkdirSync(path.join(folder, "real"));
     symlinkSync(path.join(folder, "real"), path.join(folder, "link"));
     expect(() => prepareHome(homeAt(path.join(folder, "link")))).toThrow(/is not a folder/);
+    writeFileSync(path.join(folder, "file"), "");
+    for (const name of ["file", "file/home"]) {
+      expect(() => prepareHome(homeAt(path.join(folder, name)))).toThrow(
+        expect.objectContaining({ code: "UNSUPPORTED", hint: expect.stringMatching(/HOME/) }),
+      );
+    }
   });
 
   it("remembers what the server says of itself", () => {

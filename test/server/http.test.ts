@@ -158,20 +158,33 @@ describe("versions that do not fit refuse each other", () => {
     const { socket } = await host();
     const answer = await raw(socket, { url: "/v1/status", headers: of(PROTOCOL_VERSION + 1) });
     expect(answer.body).toMatchObject({ error: { details: { upgrade: "server" } } });
+    const stop = { method: "POST", url: "/v1/stop", headers: of(PROTOCOL_VERSION + 1) };
+    expect(await raw(socket, stop)).toMatchObject({ status: 200, body: { stopping: true } });
   });
 
   it("the client refuses a server of another protocol, saying which side to upgrade", async () => {
     const home = homeAt(path.join(tempFolder(), "home"));
     prepareHome(home);
-    const server = createHttpServer((_request, response) => {
-      response.writeHead(200, of(PROTOCOL_VERSION + 1)).end("{}");
+    const asked: (string | undefined)[] = [];
+    const server = createHttpServer(({ url }, response) => {
+      asked.push(url);
+      const hello = { version: "9.9", protocol: PROTOCOL_VERSION + 1, pid: 1, home: home.path };
+      response.writeHead(200, of(PROTOCOL_VERSION + 1)).end(JSON.stringify(hello));
     });
-    onTestFinished(() => void server.close());
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
     await new Promise<void>((done) => server.listen(path.join(home.path, "server.sock"), done));
     await expect(connect({ home: home.path })).rejects.toMatchObject({
       code: "VERSION_MISMATCH",
       hint: expect.stringContaining("Upgrade the client"),
     });
+    const client = await connect({ home: home.path, anyVersion: true });
+    onTestFinished(() => client.close());
+    await expect(client.status()).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
+    await client.stop();
+    expect(asked.at(-1)).toBe("/v1/stop");
   });
 
   it("no server at all is SERVER_UNREACHABLE", async () => {

@@ -8,7 +8,7 @@ const STOP_MS = LIMITS.drainMs + LIMITS.killGraceMs + 10_000;
 const LOOK_MS = 25;
 
 export const run: Action<object> = async (cli) => {
-  const client = await cli.client({ start: false });
+  const client = await cli.client({ start: false, anyVersion: true });
   if (client === undefined) {
     return cli.output.result({ stopped: false }, () => "no server runs");
   }
