@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { open, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { ManagerProposal, ManagerRecord } from "../model/batch.ts";
+import { canonicalJson } from "../model/canonical.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import type { ResolvedManager } from "../model/manifest.ts";
@@ -48,12 +49,19 @@ export async function record(
   manager: ResolvedManager,
 ): Promise<{ record: ManagerRecord; replaced: boolean }> {
   const before = registry.find(project, manager.name);
+  if (before && isSame(before, manager)) return { record: before, replaced: false };
   const accepted = await store.acceptManager(project, manager);
   registry.put(accepted);
   return {
     record: accepted,
     replaced: before !== undefined && before.digest !== accepted.digest,
   };
+}
+
+/** True where accepting again would write what is there, as most applies do. */
+function isSame(before: ManagerRecord, manager: ResolvedManager): boolean {
+  const { lane: _lane, project: _project, acceptedAt: _acceptedAt, ...known } = before;
+  return canonicalJson(known) === canonicalJson(manager);
 }
 
 function refuseOversized({ name, bundle }: ManagerProposal): void {

@@ -9,6 +9,7 @@ import type { ResourceManagerStore } from "../store/store.ts";
 import { serve, type Running } from "./serve.ts";
 import { clientOver, type Client, type Transport } from "./protocol.ts";
 
+export { PiWorkflowsError, type ErrorCode } from "../model/errors.ts";
 export type { Client } from "./protocol.ts";
 export { connect, type ConnectOptions } from "./client.ts";
 

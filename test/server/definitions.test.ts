@@ -49,7 +49,8 @@ describe("accepting a definition", () => {
     const file = path.join(home, "bundles", `${proposal.digest}.mjs`);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(path.join(home, "bundles"))).toHaveLength(1);
-    await client.acceptManagers(project, [proposal]);
+    const [again] = await client.acceptManagers(project, [proposal]);
+    expect(again?.acceptedAt).toBe(record?.acceptedAt);
     expect(await client.managers()).toHaveLength(1);
   });
 
