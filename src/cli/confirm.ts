@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import { PiWorkflowsError } from "../model/errors.ts";
 import type { Cli } from "./invocation.ts";
@@ -11,15 +12,21 @@ export async function confirm(cli: Cli, what: string, yes: boolean): Promise<voi
   if (!cli.output.interactive || cli.output.format === "json") {
     throw new PiWorkflowsError("NEEDS_CONFIRMATION", `${what} needs a confirmation`);
   }
-  const questions = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await questions.question(`${what}? [y/N] `, { signal: cli.signal });
-    if (/^y(?:es)?$/i.test(answer.trim())) return;
-  } finally {
-    questions.close();
-  }
+  if (await answersYes(`${what}? [y/N] `, cli.signal)) return;
   throw new PiWorkflowsError(
     "NEEDS_CONFIRMATION",
     `${what} was not confirmed; nothing was changed`,
   );
+}
+
+async function answersYes(question: string, signal: AbortSignal): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    // A terminal that is closed never answers.
+    const closed = once(terminal, "close").then(() => "");
+    const answer = await Promise.race([terminal.question(question, { signal }), closed]);
+    return /^y(?:es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
 }

@@ -27,7 +27,8 @@ export function createOutput(options: { format: string; color: boolean }): Outpu
   return {
     format: options.format,
     colors: colorsFor(process.stdout, options.color),
-    width: process.stdout.isTTY ? process.stdout.columns : undefined,
+    // Some terminals say 0 where they do not know.
+    width: (process.stdout.isTTY && process.stdout.columns) || undefined,
     interactive: process.stdin.isTTY && process.stderr.isTTY,
     line: (text = "") => void process.stdout.write(`${text}\n`),
     result: (value, human) =>

@@ -81,7 +81,7 @@ function pruneRequest(options: LoadOptions, selection: Selection): PruneRequest 
 }
 
 /** A bound given as one number is the whole bound. */
-function guardOf(bound: DeleteBound): { count: number; fraction: number } {
+export function guardOf(bound: DeleteBound): { count: number; fraction: number } {
   return "count" in bound ? { count: bound.count, fraction: 0 } : { count: 0, ...bound };
 }
 

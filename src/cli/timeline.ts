@@ -89,8 +89,7 @@ function generationLinks(record: GenerationRecord, commit: CommitNote | undefine
 }
 
 function passLinks(pass: PassRecord): Link[] {
-  const again =
-    pass.requeueAfterMs === undefined ? "" : `, again after ${span(pass.requeueAfterMs)}`;
+  const again = pass.requeueAfterMs ? `, again after ${span(pass.requeueAfterMs)}` : "";
   const detail = pass.detail ? `: ${pass.detail}` : "";
   return [
     {

@@ -191,6 +191,12 @@ describe("A-13: in a git repository", () => {
       env: { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null" },
     }).trim();
 
+  const specWithImport = `
+    import { defineResource } from "@osolmaz/pi-workflows/resource-managers";
+    import { value } from "./value.ts";
+    export default defineResource("counter", { key: "t", spec: { value } });
+  `;
+
   it("each generation names file, line, commit and whether the file was edited", async () => {
     writeCounters(workspace, ["a", "b"]);
     git("init", "-q", "-b", "main");
@@ -210,6 +216,15 @@ describe("A-13: in a git repository", () => {
       owner: { kind: "apply", name: "default" },
     });
     expect(await origin("b")).toMatchObject({ commit, dirty: true });
+    workspace.write("specs/t.resource.ts", specWithImport);
+    workspace.write("specs/value.ts", "export const value = 1;");
+    git("add", ".");
+    git("commit", "-q", "-m", "One more");
+    await ok(["apply", "-f", "specs"]);
+    expect(await origin("t")).toMatchObject({ dirty: false });
+    workspace.write("specs/value.ts", "export const value = 2;");
+    await ok(["apply", "-f", "specs"]);
+    expect(await origin("t")).toMatchObject({ dirty: true });
     const why = await ok(["why", "counter", "b"]);
     expect(why).toContain(`specs/b.resource.json:1 @ ${commit.slice(0, 7)} (edited), committed`);
     expect(why).toContain("by Ada: Two counters");

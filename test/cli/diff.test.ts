@@ -66,6 +66,7 @@ describe("diff beside a store", () => {
   it("leaves the database byte-identical with no server running", async () => {
     await ok(["server", "stop"]);
     const before = fingerprint(workspace.home);
+    expect(Object.keys(before)).toEqual(["state.sqlite"]);
     writeCounter(workspace, "a", 2);
     await ok(["diff", "-f", "specs"], { code: 1 });
     await ok(["diff", "-f", "specs", "--prune", "-o", "json"], { code: 1 });

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { apply } from "../../apply/apply.ts";
 import type { OriginOf } from "../../apply/changes.ts";
 import { expectPlan, refuseIncomplete } from "../../apply/refusals.ts";
@@ -45,7 +46,7 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   if (options.dryRun) return showWhatWouldBe(cli, options, selected);
   // The server starts while the files load.
   const [loaded, client] = await Promise.all([loadSelected(cli, selected), cli.client()]);
-  const plan = await planOf(loaded, client);
+  const [plan, origin] = await Promise.all([planOf(loaded, client), originOf(cli, loaded, args)]);
   const { problems } = masked(plan, loaded, options.showSecrets === true);
   if (options.plan !== undefined) expectPlan(plan, fullId(plan, options.plan));
   if (options.onError !== "continue")
@@ -53,7 +54,7 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   await confirmPrune(cli, options, { plan, loaded });
   const receipt = await apply(plan, client, loaded.resolution.managers, {
     onError: options.onError ?? "stop",
-    origin: await originOf(cli, loaded, args),
+    origin,
     onProgress: progressOf(cli),
   });
   return finish(cli, options, { plan, receipt, problems, client, goal });
@@ -112,12 +113,18 @@ async function originOf(cli: Cli, { resolution }: Loaded, args: string[]): Promi
   const [manager, key] = args;
   if (manager !== undefined) return { command: `apply ${manager} ${key ?? ""}` };
   const { command } = cli;
+  const { files, imports = {} } = resolution;
   const { commit, isDirty } = await readProvenance(
     cli.project,
-    resolution.files.map(({ file }) => file),
+    files.map(({ file }) => file).filter((file) => !path.isAbsolute(file)),
   );
   if (commit === undefined) return { command };
-  return (file) => ({ command, commit, dirty: file !== undefined && isDirty(file) });
+  // What a spec file imports is part of what it says.
+  return (file) => ({
+    command,
+    commit,
+    dirty: file !== undefined && [file, ...(imports[file] ?? [])].some(isDirty),
+  });
 }
 
 /** Progress on a terminal, where an apply takes several batches. */

@@ -1,0 +1,11 @@
+import { describeSync } from "../sync-text.ts";
+import type { Action } from "../verb.ts";
+
+export const run: Action<object> = async (cli, _options, ...args) => {
+  const [hash] = args as [string];
+  const client = await cli.client();
+  const status = await client.syncConfirmPrune(cli.project, hash);
+  cli.output.result(status, () =>
+    describeSync(status, { colors: cli.output.colors, now: Date.now() }),
+  );
+};

@@ -1,0 +1,11 @@
+import type { Action } from "../verb.ts";
+
+export const run: Action<object> = async (cli) => {
+  const client = await cli.client();
+  const disabled = await client.syncDisable(cli.project);
+  cli.output.result({ disabled }, () =>
+    disabled
+      ? "sync is disabled; the resources stay as they are"
+      : "sync was not enabled for this project",
+  );
+};

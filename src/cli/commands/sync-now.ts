@@ -1,0 +1,14 @@
+import { describeSync, exitCodeOf } from "../sync-text.ts";
+import type { Action } from "../verb.ts";
+
+type Options = { allowEmpty?: boolean };
+
+export const run: Action<Options> = async (cli, options) => {
+  const client = await cli.client();
+  const allowEmpty = options.allowEmpty === true;
+  const status = await client.syncNow(cli.project, allowEmpty ? { allowEmpty } : {});
+  cli.output.result(status, () =>
+    describeSync(status, { colors: cli.output.colors, now: Date.now() }),
+  );
+  return exitCodeOf(status);
+};

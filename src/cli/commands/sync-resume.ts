@@ -1,0 +1,7 @@
+import type { Action } from "../verb.ts";
+
+export const run: Action<object> = async (cli) => {
+  const client = await cli.client();
+  const status = await client.syncResume(cli.project);
+  cli.output.result(status, () => "resumed; it catches up now");
+};

@@ -1,0 +1,11 @@
+import { describeRef } from "../../model/resource.ts";
+import { printable } from "../../model/text.ts";
+import type { Action } from "../verb.ts";
+
+export const run: Action<object> = async (cli, _options, ...args) => {
+  const [manager, key] = args as [string, string];
+  const client = await cli.client();
+  const stored = await client.undelete({ project: cli.project, resourceManager: manager, key });
+  const { metadata } = stored.resource;
+  cli.output.result(stored, () => `${printable(describeRef(metadata))} is back as ${metadata.uid}`);
+};
