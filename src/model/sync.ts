@@ -128,7 +128,7 @@ export type PruneRecord = {
   confirmedBy?: string;
 };
 
-/** A resource of the set that was changed by hand since the set applied it. */
+/** A resource of the set that was changed or deleted by hand since the set applied it. */
 export type Drift = Omit<ResourceRef, "project"> & {
   /** Who changed it and how: `onur: apply widget a`. */
   by: string;
@@ -136,6 +136,10 @@ export type Drift = Omit<ResourceRef, "project"> & {
   fields: string[];
   /** Where the source declares it. */
   place: Place;
+  /** When it was seen, epoch milliseconds. */
+  at: number;
+  /** True where a sync has set it right since; such ones are shown until the next revision. */
+  setRight: boolean;
 };
 
 /** What is known of a sync set. */

@@ -1,6 +1,6 @@
 import type { SnapshotEntry } from "../../model/batch.ts";
-import type { Plan, PlanAction } from "../../model/plan.ts";
-import type { Origin, Owner, ResourceRef } from "../../model/resource.ts";
+import type { ActionReceipt, Plan, PlanAction } from "../../model/plan.ts";
+import { describeRef, type Origin, type Owner, type ResourceRef } from "../../model/resource.ts";
 import { SYNC_OWNER, type Drift, type SyncSet } from "../../model/sync.ts";
 import type { GenerationRecord, StoreReader } from "../../store/store.ts";
 
@@ -36,37 +36,58 @@ function wasTaken({ enabledAt }: SyncSet, history: readonly GenerationRecord[]):
   return taking === undefined || taking.at >= enabledAt;
 }
 
+/** Drift that a plan would set right. */
+export type FoundDrift = Omit<Drift, "setRight">;
+
 /** What a plan sets right: resources taken over, and those that somebody deleted. */
 export async function describeDrift(
   store: StoreReader,
   set: SyncSet,
   plan: Plan,
-  isSameRevision: boolean,
-): Promise<Drift[]> {
-  const drift: Drift[] = [];
+  seen: { at: number; isSameTree: boolean },
+): Promise<FoundDrift[]> {
+  const drift: FoundDrift[] = [];
   for (const action of plan.actions) {
     const { kind, resourceManager, key, desired, changes = [] } = action;
     if (!desired) continue;
-    const by = await changedBy(store, set, action, isSameRevision);
+    const by = await changedBy(store, set, action, seen.isSameTree);
     if (by === undefined) continue;
     const fields = kind === "create" ? [] : changes.map(({ path }) => path);
-    drift.push({ resourceManager, key, by, fields, place: desired.place });
+    drift.push({ resourceManager, key, by, fields, place: desired.place, at: seen.at });
   }
   return drift;
+}
+
+// As many as a person may want to look through.
+const DRIFT_KEPT = 100;
+
+/** What was found now, and before it what was set right since the source last changed. */
+export function mergeDrift(
+  found: readonly FoundDrift[],
+  receipts: readonly ActionReceipt[] | undefined,
+  earlier: readonly Drift[],
+): Drift[] {
+  const done = new Set(
+    receipts?.filter(({ outcome }) => outcome === "done").map((receipt) => describeRef(receipt)),
+  );
+  const now = found.map((drift) => ({ ...drift, setRight: done.has(describeRef(drift)) }));
+  const names = new Set(now.map(describeRef));
+  const kept = earlier.filter((drift) => drift.setRight && !names.has(describeRef(drift)));
+  return [...kept, ...now].slice(-DRIFT_KEPT);
 }
 
 async function changedBy(
   store: StoreReader,
   set: SyncSet,
   action: PlanAction,
-  isSameRevision: boolean,
+  isSameTree: boolean,
 ): Promise<string | undefined> {
   if (action.kind === "update" && action.owner && !isOwn(action.owner)) {
     const stored = await store.get(refOf(set, action));
     return describe(stored?.origin ?? { owner: action.owner });
   }
-  // With another revision, what is created may be what was not there before.
-  if (action.kind !== "create" || !isSameRevision) return undefined;
+  // With another tree, what is created may be what was not there before.
+  if (action.kind !== "create" || !isSameTree) return undefined;
   const [deletion] = await store.history(refOf(set, action));
   return deletion && !isOwn(deletion.origin.owner) ? describe(deletion.origin) : undefined;
 }

@@ -111,7 +111,8 @@ function combine(loaded: Omit<Loaded, "managers" | "specs">, memory: Memory | un
   return { ...loaded, managers, specs };
 }
 
-function record({ bundle: _bundle, ...manager }: ManagerProposal): ResolvedManager {
+function record(proposal: ManagerProposal): ResolvedManager {
+  const { bundle: _bundle, revision: _revision, ...manager } = proposal;
   return manager;
 }
 

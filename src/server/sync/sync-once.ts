@@ -14,7 +14,7 @@ import type {
 } from "../../model/sync.ts";
 import type { StoreReader, SyncRecord } from "../../store/store.ts";
 import { mergeSyncConditions, outcomeConditions, watchingCondition } from "./conditions.ts";
-import { describeDrift } from "./drift.ts";
+import { describeDrift, mergeDrift } from "./drift.ts";
 import { loadRevision, type LoadContext } from "./load.ts";
 import { marksOf } from "./marks.ts";
 import { remember, type Memory } from "./memory.ts";
@@ -60,14 +60,15 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
   const planning = { context, set, source: target, store, memory, consent: job.consent };
   const planned = await planRevision(planning, loaded);
   const { plan } = planned;
-  const isSameTree = job.before.applied?.revision.tree === revision.tree;
-  const drift = await describeDrift(store, set, plan, isSameTree);
+  const isSameTree = isSame(job.before.applied?.revision, revision);
+  const found = await describeDrift(store, set, plan, { at, isSameTree });
   const items = await itemsOf(job, plan);
   context.signal.throwIfAborted();
   if (!set.suspended) onPhase("applying");
   const receipt = set.suspended ? undefined : await applyPlan(job, planned);
   const durationMs = Math.round(clock.monotonic() - began);
   const result = { plan, receipt, items, at, durationMs };
+  const drift = mergeDrift(found, receipt?.actions, isSameTree ? job.before.drift : []);
   return {
     record: {
       report: { ...reportOf(job, result), drift },
@@ -77,6 +78,10 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
     memory: remember(planned.loaded, memory),
     retry: plan.problems.length > 0 || failuresOf(receipt).length > 0 || waitsForDeletion(plan),
   };
+}
+
+function isSame(before: SyncRevision | undefined, { id, tree }: SyncRevision): boolean {
+  return before?.id === id || (tree !== undefined && before?.tree === tree);
 }
 
 type Result = {
