@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { EffectDecision } from "../../../src/model/effect.ts";
 import { LIMITS } from "../../../src/model/limits.ts";
-import type { Claimed } from "../../../src/store/store.ts";
+import type { Claim, Claimed } from "../../../src/store/store.ts";
 import {
   CRASHED,
   type Driver,
@@ -68,10 +68,18 @@ export function effectSuite(start: Start): void {
     expect(again).toMatchObject({ next: "done", effect });
   });
 
-  it("E-4: one key for another request is refused", async () => {
-    const { driver, claimed } = await begun();
-    const other = driver.store.beginEffect(claimed.claim, { ...EFFECT, request: { number: 8 } });
-    await expect(other).rejects.toMatchObject({ code: "EFFECT_CONFLICT" });
+  it("E-4: one key for another request is refused, whatever became of the first", async () => {
+    const started = await begun();
+    const { driver } = started;
+    const refused = async (claim: Claim) => {
+      const other = driver.store.beginEffect(claim, { ...EFFECT, request: { number: 8 } });
+      await expect(other).rejects.toMatchObject({ code: "EFFECT_CONFLICT" });
+    };
+    await refused(started.claimed.claim);
+    const next = await nextPass(started);
+    await refused(next.claim);
+    await settle({ ...started, claimed: next }, { state: "applied" });
+    await refused(next.claim);
   });
 
   it("E-4: the order of a request's members does not matter", async () => {
