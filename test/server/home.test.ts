@@ -1,14 +1,6 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   defaultHome,
   findSocket,
@@ -18,7 +10,7 @@ import {
   readInfo,
   writeInfo,
 } from "../../src/server/home.ts";
-import { tempFolder } from "./temp.ts";
+import { ownTmpdir, tempFolder } from "./temp.ts";
 
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
@@ -69,11 +61,11 @@ describe("the socket", () => {
   });
 
   it("is at a short private place where the path is too long, which clients learn from the home", () => {
+    ownTmpdir();
     const home = homeAt(path.join(tempFolder(), "x".repeat(120)));
     prepareHome(home);
     expect(findSocket(home)).toBeUndefined();
     const socket = placeSocket(home);
-    onTestFinished(() => rmSync(socket, { force: true }));
     expect(Buffer.byteLength(socket)).toBeLessThanOrEqual(103);
     expect(mode(path.dirname(socket))).toBe("700");
     expect(existsSync(socket)).toBe(false);

@@ -11,7 +11,7 @@ import { HEADERS, PROTOCOL_VERSION } from "../../src/server/protocol.ts";
 import { systemClock, systemIds } from "../../src/server/system.ts";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import { creation, host, PROJECT } from "./hosting.ts";
-import { tempFolder } from "./temp.ts";
+import { ownTmpdir, tempFolder } from "./temp.ts";
 
 type Answer = { status: number; headers: IncomingHttpHeaders; body: unknown };
 
@@ -72,6 +72,7 @@ describe("the socket", () => {
   });
 
   it("is elsewhere where its path would be too long, and clients find it", async () => {
+    ownTmpdir();
     const home = path.join(tempFolder(), "x".repeat(120));
     await host({ home });
     const client = await connect({ home });

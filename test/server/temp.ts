@@ -1,7 +1,13 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
+
+/** Gives the test a system's temporary folder of its own, with a path short enough for sockets. */
+export function ownTmpdir(): void {
+  vi.stubEnv("TMPDIR", tempFolder("t"));
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
 
 /** A folder that is gone when the test ends. */
 export function tempFolder(name = "pw"): string {
