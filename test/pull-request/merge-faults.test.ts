@@ -107,6 +107,7 @@ describe("whatever happens to the merge call, it is applied once", () => {
     await driver.until(() => driver.ready === "false/Held");
     expect(driver.condition("Held")).toMatchObject({ status: true, reason: "AppliedButOpen" });
     for (let count = 0; count < 4; count += 1) await driver.pass();
+    expect(driver.effects()).toMatchObject([{ state: "applied", attempts: 1 }]);
     driver.change({ merge: { method: "merge" } });
     for (let count = 0; count < 4; count += 1) await driver.pass();
     expect(driver.ready).toBe("false/Held");
@@ -178,7 +179,19 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     expect(github.merges).toEqual([]);
   });
 
-  it("the head that moves before the call is not even asked for", async () => {
+  it("the head that moves after the decision is seen by the last look, and not asked for", async () => {
+    const { driver, pull } = await aboutToMerge();
+    const move = () => github.seeds.commit(pull.repository, pull.headRef, "Nobody read this");
+    const act: Act = { kind: "first", run: move };
+    github.fault({ method: "GET", path: new RegExp(`/pulls/${pull.number}$`), skip: 1, act });
+    await driver.pass();
+    expect(driver.effects()).toMatchObject([
+      { state: "rejected", reason: expect.stringMatching(/^head-moved/) },
+    ]);
+    expect(github.writes).toEqual([]);
+  });
+
+  it("the head that moves before the decision is not even intended", async () => {
     const { driver, pull } = await aboutToMerge({});
     await github.seeds.commit(pull.repository, pull.headRef, "Nobody read this");
     await driver.pass();
