@@ -4,12 +4,16 @@ import { EXPLANATION_VERBS } from "./verbs/explanations.ts";
 import { RESOURCE_VERBS } from "./verbs/resources.ts";
 import { SERVER } from "./verbs/server.ts";
 import { SPEC_VERBS } from "./verbs/specs.ts";
+import { BLAME, SYNC, UNDELETE } from "./verbs/sync.ts";
 
 /** Every verb of the command line, in the order of the help. */
 export const VERBS: readonly Verb[] = [
   ...SPEC_VERBS,
+  SYNC,
   ...RESOURCE_VERBS,
+  UNDELETE,
   ...EXPLANATION_VERBS,
+  BLAME,
   SERVER,
   ...AUTHORING_VERBS,
 ];
