@@ -4,7 +4,8 @@ import type { ListQuery } from "../store/store.ts";
 import { Alignment } from "./columns.ts";
 import { listAll } from "./find.ts";
 import type { Cli } from "./invocation.ts";
-import { resourceHeading, resourceRow, type TableStyle } from "./resource-table.ts";
+import { resourceHeading, resourceRow, resourceTable, type TableStyle } from "./resource-table.ts";
+import { createScreen } from "./screen.ts";
 import { sleep } from "./sleep.ts";
 
 /** Where no server runs, the database is looked at this often: nothing but a new server changes it. */
@@ -12,7 +13,10 @@ const IDLE_LOOK_MS = 1_000;
 
 type Change = Exclude<WatchItem, { kind: "listed" }>;
 
-/** Prints resources that match, then each change, until Ctrl-C. */
+/**
+ * Shows resources that match until Ctrl-C: on a terminal as a table that is redrawn in place, else
+ * as lines, each change when it comes.
+ */
 export async function watchResources(
   cli: Cli,
   query: ListQuery,
@@ -60,7 +64,9 @@ async function* storedChanges(cli: Cli, query: ListQuery): AsyncGenerator<WatchI
   }
 }
 
-function printerOf(cli: Cli, projects: boolean): (changes: readonly Change[]) => void {
+type Printer = (changes: readonly Change[]) => void;
+
+function printerOf(cli: Cli, projects: boolean): Printer {
   const { output } = cli;
   if (output.format === "json") return (items) => items.forEach((item) => output.record(item));
   if (output.format === "name") {
@@ -76,6 +82,29 @@ function printerOf(cli: Cli, projects: boolean): (changes: readonly Change[]) =>
     colors: output.colors,
     now: Date.now(),
   });
+  return output.width === undefined ? linesPrinter(cli, style) : tablePrinter(cli, style);
+}
+
+function tablePrinter({ output }: Cli, style: () => TableStyle): Printer {
+  const screen = createScreen(output);
+  const present = new Map<string, ResourceSummary>();
+  return (items) => {
+    for (const { kind, resource } of items) {
+      if (kind === "present") present.set(resource.metadata.uid, resource);
+      else present.delete(resource.metadata.uid);
+    }
+    const rows = [...present.values()].sort(byIdentity);
+    screen.show(rows.length === 0 ? "There are no resources." : resourceTable(rows, style()));
+  };
+}
+
+function byIdentity(left: ResourceSummary, right: ResourceSummary): number {
+  const nameOf = ({ project, metadata }: ResourceSummary) =>
+    [project, metadata.resourceManager, metadata.key].join("\0");
+  return nameOf(left) < nameOf(right) ? -1 : 1;
+}
+
+function linesPrinter({ output }: Cli, style: () => TableStyle): Printer {
   const alignment = new Alignment();
   let hasHeading = false;
   return (items) => {
