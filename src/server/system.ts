@@ -14,12 +14,25 @@ export const systemClock: Clock = {
 
 /** Identities from the machine's clock and its random source. */
 export function systemIds(clock: Clock = systemClock): Ids {
-  return { next: () => uuidV7(clock.now()), token: () => randomBytes(16).toString("hex") };
+  return { next: () => uuidV7(clock.now()), token: () => nextRandom().toString("hex") };
+}
+
+const RANDOM_BYTES = 16;
+// A call of the random source takes some microseconds whatever its size, and every pass needs two.
+const POOL_BYTES = 256 * RANDOM_BYTES;
+let pool = Buffer.alloc(0);
+
+/** 128 random bits, never handed out before. */
+function nextRandom(): Buffer {
+  if (pool.length === 0) pool = randomBytes(POOL_BYTES);
+  const bytes = pool.subarray(0, RANDOM_BYTES);
+  pool = pool.subarray(RANDOM_BYTES);
+  return bytes;
 }
 
 // RFC 9562 section 5.7: 48 bits of milliseconds, then random bits around version and variant.
 function uuidV7(now: number): string {
-  const bytes = randomBytes(16);
+  const bytes = nextRandom();
   bytes.writeUIntBE(now, 0, 6);
   bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
