@@ -27,11 +27,14 @@ function description() {
   loaded = {
     ajv,
     components,
-    paths: Object.entries(paths).map(([template, methods]) => ({
-      template,
-      methods: /** @type {Record<string, any>} */ (methods),
-      pattern: patternOf(template),
-    })),
+    // Of several templates that match, the one with the most literal text is meant.
+    paths: Object.entries(paths)
+      .map(([template, methods]) => ({
+        template,
+        methods: /** @type {Record<string, any>} */ (methods),
+        pattern: patternOf(template),
+      }))
+      .sort((a, b) => literal(b.template) - literal(a.template)),
   };
   return loaded;
 }
@@ -45,17 +48,13 @@ function patternOf(/** @type {string} */ template) {
   return new RegExp(`^${source}$`);
 }
 
-/**
- * The operation that a request means; of several templates the one with the most literal text.
- * @param {string} method @param {string} pathname
- */
+/** The operation that a request means. @param {string} method @param {string} pathname */
 function operationOf(method, pathname) {
-  const candidates = description()
-    .paths.filter((path) => path.methods[method.toLowerCase()] && path.pattern.test(pathname))
-    .sort((a, b) => literal(b.template) - literal(a.template));
-  const found = candidates[0];
-  if (!found) return undefined;
-  return { name: `${method} ${found.template}`, operation: found.methods[method.toLowerCase()] };
+  const verb = method.toLowerCase();
+  const found = description().paths.find(
+    ({ methods, pattern }) => methods[verb] && pattern.test(pathname),
+  );
+  return found && { name: `${method} ${found.template}`, operation: found.methods[verb] };
 }
 
 const literal = (/** @type {string} */ template) => template.replace(/\{[^}]+\}/g, "").length;

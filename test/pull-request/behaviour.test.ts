@@ -104,6 +104,41 @@ describe("a pull request is brought to its merge", () => {
     expect(github.requests).toEqual([]);
   });
 
+  it("mergeability that GitHub has not computed is asked for at growing intervals", async () => {
+    const { pull, driver } = await green();
+    github.seeds.show(pull, { mergeable: null, mergeable_state: "unknown" });
+    const waits = [];
+    for (let count = 0; count < 3; count += 1) {
+      const outcome = await driver.pass();
+      waits.push("delayMs" in outcome ? outcome.delayMs : 0);
+    }
+    expect(waits).toEqual([5_000, 10_000, 15_000]);
+    expect(driver.condition("Mergeable")?.status).toBe("unknown");
+    github.seeds.show(pull, {});
+    await driver.until(merged(driver));
+  });
+
+  it("a base that takes merges from its queue only is not asked to merge", async () => {
+    const { repository, driver } = await green();
+    const rule = { type: "merge_queue", ruleset_source_type: "Repository", ruleset_id: 1 };
+    github.seeds.rules(repository, "main", [rule]);
+    await driver.pass();
+    expect(driver.ready).toBe("false/QueueRequired");
+    expect(github.writes).toEqual([]);
+  });
+
+  it("what can't be looked at is said, and looked at again", async () => {
+    const { driver } = await green();
+    github.fault({ path: /^\/repos/, act: acts.notFound, times: 100 });
+    const outcome = await driver.pass();
+    expect(outcome).toMatchObject({ kind: "requeueAfter", delayMs: 300_000 });
+    expect(driver.ready).toBe("false/NoAccess");
+    expect(driver.condition("Observed")?.status).toBe(false);
+    github.faults.clear();
+    await driver.until(merged(driver));
+    expect(driver.condition("Blocked")?.status).toBe(false);
+  });
+
   it("a pass that changes nothing writes the same status again", async () => {
     const { driver } = await green({ require: { labels: ["ready"] } });
     await driver.pass();
