@@ -562,10 +562,8 @@ export class ReferenceStore implements ModelledStore {
     const { outcome } = request;
     if (request.observedGeneration !== running.read) fail("BAD_REQUEST");
     if (outcome.kind === "requeueAfter") checkDelay(outcome.delayMs);
-    if (outcome.kind === "failed" || outcome.kind === "crashed") {
-      for (const effect of resource.effects) {
-        if (effect.state === "pending") effect.state = "indeterminate";
-      }
+    for (const effect of resource.effects) {
+      if (effect.state === "pending") effect.state = "indeterminate";
     }
     const now = this.#clock.now();
     let own: { at: number; cause: WakeCause } | undefined;
@@ -629,6 +627,7 @@ export class ReferenceStore implements ModelledStore {
     };
     const holds = (type: string) =>
       resource.conditions.some((one) => one.type === type && one.status === true);
+    const open = resource.effects.filter(isOpen);
     switch (outcome.kind) {
       case "settled":
       case "requeue":
@@ -645,7 +644,13 @@ export class ReferenceStore implements ModelledStore {
         resource.observed = Math.max(resource.observed, read);
         set("Reconciled", true, "Succeeded");
         if (holds("Stalled")) set("Stalled", false, "Succeeded");
-        if (holds("EffectIndeterminate")) set("EffectIndeterminate", false, "Succeeded");
+        if (open.length > 0) {
+          const reason = open.some(({ parked }) => parked) ? "EffectParked" : "EffectUnsettled";
+          const keys = open.map(({ key }) => key).join(", ");
+          set("EffectIndeterminate", true, reason, `not known to have happened or not: ${keys}`);
+        } else if (holds("EffectIndeterminate")) {
+          set("EffectIndeterminate", false, "Succeeded");
+        }
         delete resource.terminalAt;
         delete resource.stalledAt;
         break;

@@ -74,7 +74,7 @@ export function requestDeletion(
     row.id,
   );
   appendEvent(tx, row.id, normal("DeletionRequested", describeOrigin(origin)));
-  if (removed) endRemoval(tx, row.id);
+  if (removed) endRemoval(tx, row);
   else if (row.suspended === 0) enqueue(tx, row, { cause: "delete" });
   return { removed, version, generation };
 }
@@ -109,13 +109,16 @@ function forceRemoval(tx: Transaction, row: ResourceRow, origin: Origin): void {
     tx.now,
     row.id,
   );
-  endRemoval(tx, row.id);
+  endRemoval(tx, row);
 }
 
 /** The resource is a tombstone from here on: nothing is queued for it (Q-13). */
-function endRemoval(tx: Transaction, id: number): void {
-  tx.run("DELETE FROM queue WHERE resource_id = ?", id);
-  appendEvent(tx, id, normal("Removed", "no finalizer is left"));
+function endRemoval(tx: Transaction, row: Pick<ResourceRow, "id" | "uid">): void {
+  tx.run("DELETE FROM queue WHERE resource_id = ?", row.id);
+  const open = openEffects(tx, row).map(({ key }) => key);
+  const left = open.length === 0 ? "" : `; effects that may be left behind: ${open.join(", ")}`;
+  const event = open.length === 0 ? normal : warning;
+  appendEvent(tx, row.id, event("Removed", `no finalizer is left${left}`));
 }
 
 /**
@@ -149,7 +152,7 @@ export function setFinalizer(
     row.id,
   );
   if (removed) {
-    endRemoval(tx, row.id);
+    endRemoval(tx, row);
     return undefined;
   }
   return { ...metadataOf(row, manager), resourceVersion: version, finalizers: after };

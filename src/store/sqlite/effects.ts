@@ -120,13 +120,22 @@ function wakeFor(tx: Transaction, resource: ResourceRow | undefined): void {
   }
 }
 
-/** Calls in flight of a pass that ended without an answer can't be told any more (E-6). */
-export function loseEffects(tx: Transaction, resource: Target): void {
+/** What is said of an effect that is open when a pass has ended. */
+export type OpenEffect = Pick<EffectRow, "key" | "parked">;
+
+/**
+ * The effects that are open when a pass has ended, also those that it did not ask for (R-4). Calls
+ * in flight of a pass that has ended can't be told any more (E-6).
+ */
+export function leaveEffects(tx: Transaction, resource: Target): OpenEffect[] {
   const rows = tx.all<EffectRow>(
-    "SELECT * FROM effect WHERE resource_id = ? AND state = 'pending'",
+    `SELECT * FROM effect WHERE resource_id = ? AND state IN ('pending', 'indeterminate')
+     ORDER BY id`,
     resource.id,
   );
-  for (const row of rows) move(tx, resource, row, { state: "indeterminate", ...LOST });
+  return rows.map((row) =>
+    row.state === "pending" ? move(tx, resource, row, { state: "indeterminate", ...LOST }) : row,
+  );
 }
 
 type Target = Pick<ResourceRow, "id" | "uid">;

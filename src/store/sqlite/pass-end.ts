@@ -5,7 +5,7 @@ import { QUEUE_CLASSES, classOf } from "../../model/queue.ts";
 import { redactText } from "../../model/redact.ts";
 import type { SettleReceipt } from "../store.ts";
 import type { ClaimedRow } from "./claimed.ts";
-import { loseEffects } from "./effects.ts";
+import { leaveEffects } from "./effects.ts";
 import { NEVER } from "./enqueue.ts";
 import { appendEvent } from "./events.ts";
 import { laneRow } from "./managers.ts";
@@ -32,11 +32,12 @@ export function endPass(
   end: PassEnd,
 ): Omit<SettleReceipt, "claimed"> {
   const { outcome } = end;
-  if (outcome.kind === "failed" || outcome.kind === "crashed") loseEffects(tx, row);
+  const openEffects = leaveEffects(tx, row);
   const decided = nextPass(row, outcome, { queueTime: tx.queueTime, random: end.random });
   const hot = decided.hot && !movedEffects(tx, row);
   const next = hot ? slowed(decided, tx.queueTime) : decided;
-  const { resourceVersion, moved } = writeStatus(tx, row, { ...end, stalled: next.stalled });
+  const { stalled } = next;
+  const { resourceVersion, moved } = writeStatus(tx, row, { ...end, stalled, openEffects });
   const readyAt = release(tx, row, next);
   writeEvents(tx, row, { outcome, next, hot, moved });
   const lane = laneRow(tx, row.lane);

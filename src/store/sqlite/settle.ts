@@ -4,6 +4,7 @@ import type { PassRecord } from "../../model/pass.ts";
 import type { SettleReceipt, SettleRequest } from "../store.ts";
 import { claimReady } from "./claim.ts";
 import { findClaimed, type ClaimedRow } from "./claimed.ts";
+import { leaveEffects } from "./effects.ts";
 import { checkDelay } from "./enqueue.ts";
 import { leaseLost } from "./errors.ts";
 import { laneRow } from "./managers.ts";
@@ -50,6 +51,7 @@ function settleRemoved(tx: Transaction, request: SettleRequest): Omit<SettleRece
   const { claim } = request;
   const row = resourceByUid(tx, claim.uid);
   if (row?.removed_by !== claim.token) throw leaseLost(claim.uid);
+  leaveEffects(tx, row);
   const lane = laneRow(tx, row.lane);
   const record: PassRecord = {
     reconcileId: request.reconcileId,

@@ -11,11 +11,15 @@ import { byteLength, LIMITS, truncate } from "../../model/limits.ts";
 import type { PassOutcome, StatusPatch } from "../../model/pass.ts";
 import { redactText } from "../../model/redact.ts";
 import type { ClaimedRow } from "./claimed.ts";
+import type { OpenEffect } from "./effects.ts";
 import { conditionsOf } from "./resource-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 const { reconciled, stalled, effectIndeterminate } = RUNTIME_CONDITIONS;
 const TERMINAL = "TerminalError";
+
+/** What a pass ends with. */
+type Leaving = { outcome: PassOutcome; stalled: boolean; openEffects: readonly OpenEffect[] };
 
 /** What a pass leaves of a resource's status. */
 export type StatusWrite = {
@@ -32,11 +36,11 @@ export type StatusWrite = {
 export function writeStatus(
   tx: Transaction,
   row: ClaimedRow,
-  pass: { outcome: PassOutcome; observedGeneration: number; stalled: boolean },
+  pass: Leaving & { observedGeneration: number },
 ): StatusWrite {
   const { outcome } = pass;
   const before = conditionsOf(row);
-  const inputs = conditionInputs(before, outcome, pass.stalled);
+  const inputs = conditionInputs(before, pass);
   const conditions = mergeConditions(before, inputs, pass.observedGeneration, tx.now);
   const patch: StatusPatch = isAnswer(outcome) ? outcome : {};
   const status =
@@ -78,8 +82,7 @@ function isAnswer(outcome: PassOutcome): outcome is Answer {
 
 function conditionInputs(
   before: Condition[],
-  outcome: PassOutcome,
-  givenUp: boolean,
+  { outcome, stalled: givenUp, openEffects }: Leaving,
 ): ConditionInput[] {
   switch (outcome.kind) {
     case "settled":
@@ -88,7 +91,8 @@ function conditionInputs(
       return [
         ...(outcome.conditions ?? []).map(cleaned),
         { type: reconciled, status: true, reason: "Succeeded" },
-        ...[stalled, effectIndeterminate]
+        ...(openEffects.length === 0 ? [] : [unsettled(openEffects)]),
+        ...(openEffects.length === 0 ? [stalled, effectIndeterminate] : [stalled])
           .filter((type) => before.some((one) => one.type === type && one.status === true))
           .map((type) => ({ type, status: false as const, reason: "Succeeded" })),
       ];
@@ -113,6 +117,13 @@ function conditionInputs(
       ];
     }
   }
+}
+
+/** An effect that no pass asks for any more is still open, and must not be forgotten (R-4, E-9). */
+function unsettled(open: readonly OpenEffect[]): ConditionInput {
+  const reason = open.some(({ parked }) => parked === 1) ? "EffectParked" : "EffectUnsettled";
+  const message = `not known to have happened or not: ${open.map(({ key }) => key).join(", ")}`;
+  return cleaned({ type: effectIndeterminate, status: true, reason, message });
 }
 
 function cleaned(input: ConditionInput): ConditionInput {
