@@ -12,6 +12,8 @@ export type LookoutOptions = {
   onHot: () => void;
 };
 
+type Wanted = "all" | Set<LaneState>;
+
 /**
  * One timer for the earliest waiting row of all lanes. What settles and enqueues say of later rows is
  * kept as far as it is the earliest of its lane; when that time comes, the store is asked what else
@@ -20,7 +22,8 @@ export type LookoutOptions = {
 export class Lookout {
   readonly #options: LookoutOptions;
   #timer: { at: number; cancel: () => void } | undefined;
-  #looking: "no" | "yes" | "again" = "no";
+  #looking = false;
+  #wanted: Wanted | undefined;
   #stopped = false;
 
   constructor(options: LookoutOptions) {
@@ -38,26 +41,16 @@ export class Lookout {
     this.arm();
   }
 
-  /** Asks the store what is ready and what will be. */
-  async look(): Promise<void> {
-    if (this.#looking !== "no") {
-      this.#looking = "again";
-      return;
+  /** Asks the store what is ready and what will be, in some lanes or in all. */
+  async look(only?: readonly LaneState[]): Promise<void> {
+    const before = this.#wanted;
+    this.#wanted = only && before !== "all" ? new Set([...(before ?? []), ...only]) : "all";
+    if (this.#looking) return;
+    this.#looking = true;
+    for (let wanted = this.#take(); wanted && !this.#stopped; wanted = this.#take()) {
+      await this.#ask(wanted);
     }
-    const { store, log, lanes, onHot } = this.#options;
-    this.#looking = "yes";
-    for (const lane of lanes.values()) delete lane.noted;
-    try {
-      for (const lane of await store.lanes()) this.#found(lane);
-    } catch (thrown) {
-      log.warn("The queue could not be looked at", { error: thrown });
-    }
-    const again = this.#wasAskedAgain();
-    this.#looking = "no";
-    if (this.#stopped) return;
-    onHot();
-    this.arm();
-    if (again) await this.look();
+    this.#looking = false;
   }
 
   /** Sets the one timer to the earliest waiting row. */
@@ -79,8 +72,25 @@ export class Lookout {
     this.#timer?.cancel();
   }
 
-  #wasAskedAgain(): boolean {
-    return this.#looking === "again";
+  #take(): Wanted | undefined {
+    const wanted = this.#wanted;
+    this.#wanted = undefined;
+    return wanted;
+  }
+
+  async #ask(wanted: Wanted): Promise<void> {
+    const { store, log, lanes, onHot } = this.#options;
+    const asked = wanted === "all" ? [...lanes.values()] : [...wanted];
+    for (const lane of asked) delete lane.noted;
+    try {
+      const ids = wanted === "all" ? undefined : asked.map(({ record }) => record.lane);
+      for (const lane of await store.lanes(ids)) this.#found(lane);
+    } catch (thrown) {
+      log.warn("The queue could not be looked at", { error: thrown });
+    }
+    if (this.#stopped) return;
+    onHot();
+    this.arm();
   }
 
   #due(): void {

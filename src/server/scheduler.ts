@@ -173,7 +173,7 @@ export class Scheduler {
 
   /** What was claimed waits for its place; a lane that gave less than asked is cold until woken. */
   #take(asks: readonly Ask[], claimed: readonly Claimed[]): void {
-    let look = false;
+    const unknown: LaneState[] = [];
     const since = this.#options.clock.monotonic();
     this.#open += claimed.length;
     for (const { lane, places, ahead, wakes } of asks) {
@@ -181,9 +181,9 @@ export class Scheduler {
       lane.waiting.push(...own.map((one) => ({ claimed: one, since })));
       if (own.length === places + ahead || lane.wakes !== wakes) continue;
       lane.hot = false;
-      look ||= lane.unknown;
+      if (lane.unknown) unknown.push(lane);
     }
-    if (look) void this.#lookout.look();
+    if (unknown.length > 0) void this.#lookout.look(unknown);
   }
 
   async #run(lane: LaneState, { claimed, since }: WaitingPass): Promise<void> {

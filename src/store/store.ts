@@ -147,8 +147,11 @@ export type StoreReader = {
   prunes(project: string): Promise<PruneRecord[]>;
   /** The resource that was removed last under a name, for as long as history keeps it. */
   removed(ref: ResourceRef): Promise<StoredResource | undefined>;
-  /** Per lane: rows ready now and the earliest time at which another becomes ready. */
-  lanes(): Promise<Lane[]>;
+  /**
+   * Per lane: rows ready now and the earliest time at which another becomes ready. `only` names the
+   * lanes wanted, so that a scheduler of many asks about one.
+   */
+  lanes(only?: readonly number[]): Promise<Lane[]>;
 };
 
 export type StoreInfo = {

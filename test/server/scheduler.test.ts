@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ManagerRecord } from "../../src/model/batch.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
@@ -83,6 +84,29 @@ describe("waking", () => {
       await bench.clock.advance(1_000);
       expect(bench.runner.begun).toHaveLength(20 + second);
     }
+  });
+
+  it("asks only about the lane whose waiting row came due, however many there are", async () => {
+    const asked: (readonly number[] | undefined)[] = [];
+    const bench = await makeBench({
+      wrap: (store) => ({
+        ...store,
+        lanes: (only) => {
+          asked.push(only);
+          return store.lanes(only);
+        },
+      }),
+    });
+    const managers = [];
+    for (const name of keysOf(5, "m")) managers.push(await bench.accept(name));
+    const manager = managers[3] as ManagerRecord;
+    await bench.create(manager, "a");
+    bench.runner.of("a").end({ kind: "requeueAfter", delayMs: 1_000 });
+    await turns();
+    asked.length = 0;
+    await bench.clock.advance(1_000);
+    expect(bench.runner.keys()).toEqual(["a"]);
+    expect(asked).toEqual([[manager.lane]]);
   });
 
   it("Q-2: an enqueue after the claim causes another pass", async () => {

@@ -2,14 +2,18 @@ import { LIMITS } from "../../model/limits.ts";
 import { QUEUE_CLASSES, type QueueEntry, type WakeCause } from "../../model/queue.ts";
 import type { Lane } from "../store.ts";
 import type { Connection, SqlValue } from "./connection.ts";
-import { laneRows, type LaneRow } from "./managers.ts";
+import { laneRow, laneRows, type LaneRow } from "./managers.ts";
 import type { Reading } from "./queue-time.ts";
 
 /** Ready rows are counted up to this: a scheduler needs to know whether there is work, not how much. */
 const COUNTED = 1_000;
 
-/** Of accepted managers. */
-export function lanesOf(connection: Connection, { now, queueTime }: Reading): Lane[] {
+/** Of accepted managers: all, or those whose lanes are named. */
+export function lanesOf(
+  connection: Connection,
+  { now, queueTime }: Reading,
+  only?: readonly number[],
+): Lane[] {
   const running = new Map(
     connection
       .all<{ lane: number; count: number }>(
@@ -17,7 +21,10 @@ export function lanesOf(connection: Connection, { now, queueTime }: Reading): La
       )
       .map((row) => [row.lane, row.count]),
   );
-  return laneRows(connection)
+  const rows = only
+    ? only.flatMap((lane) => laneRow(connection, lane) ?? [])
+    : laneRows(connection);
+  return rows
     .filter((lane) => lane.accepted_at !== null)
     .map((lane) => {
       const next = nextReadyAt(connection, lane.lane, queueTime);

@@ -86,7 +86,7 @@ export function createReader(connection: Connection, { time, guard }: ReaderPort
     syncSets: (project) => read(() => readSyncSets(connection, project)),
     prunes: (project) => read(() => readPrunes(connection, project)),
     removed: (ref) => read(() => getRemoved(connection, ref)),
-    lanes: () => read(() => lanesOf(connection, time())),
+    lanes: (only) => read(() => lanesOf(connection, time(), only)),
   };
 }
 
