@@ -1,4 +1,5 @@
 import { startGitHub } from "../../test/github/stand-in.mjs";
+import { showGitOps } from "./gitops.mjs";
 
 const SPECS = ".pi/resources";
 
@@ -15,9 +16,9 @@ export async function shepherd(stage) {
   const key = `${repository}#${pull.number}`;
   stage.commitSpec("faster-widgets.resource.json", specOf(github, pull, key));
 
-  stage.say("3. What would happen, and then: make it happen");
+  stage.say("3. What would happen, and then: keep it so. From here on, commits are all it takes");
   stage.run(["diff", "-f", SPECS, "-R"], { exits: [1] });
-  stage.run(["apply", "-f", SPECS, "-R"]);
+  stage.run(["sync", "enable"]);
 
   stage.say("4. Pass by pass, while checks and a review come in");
   const stopFollowing = stage.follow(key);
@@ -36,6 +37,7 @@ export async function shepherd(stage) {
   stage.note(`merge calls that reached GitHub: ${merges.length}`);
 
   await showMovedHead(stage, github, repository);
+  await showGitOps(stage);
 }
 
 async function showMovedHead(stage, github, repository) {
@@ -43,7 +45,6 @@ async function showMovedHead(stage, github, repository) {
   const pull = await github.seeds.pull(repository, { title: "Slower widgets" });
   const key = `${repository}#${pull.number}`;
   stage.commitSpec("slower-widgets.resource.json", specOf(github, pull, key));
-  stage.run(["apply", "-f", SPECS, "-R"]);
   await stage.until(key, "MissingApprovals");
   const moved = await github.seeds.forcePush(repository, pull.headRef);
   await github.seeds.check(repository, moved, { name: "ci" });

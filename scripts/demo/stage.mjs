@@ -33,16 +33,15 @@ export class Stage {
       GIT_COMMITTER_EMAIL: "you@example.com",
     };
     mkdirSync(this.#env.HOME, { recursive: true });
-    cpSync(
-      path.join(ROOT, "examples/pull-request/.pi/resource-managers"),
-      path.join(this.project, ".pi/resource-managers"),
-      { recursive: true },
-    );
+    for (const example of ["pull-request", "folder"]) {
+      const definitions = path.join(ROOT, "examples", example, ".pi/resource-managers");
+      cpSync(definitions, path.join(this.project, ".pi/resource-managers"), { recursive: true });
+    }
     // Stands for `npm install octokit zod` in the repository.
     symlinkSync(path.join(ROOT, "node_modules"), path.join(this.project, "node_modules"));
     writeFileSync(path.join(this.project, ".gitignore"), "node_modules\n");
     this.git("init", "--quiet", "--initial-branch=main");
-    this.commit("The pull-request manager");
+    this.commit("Two resource managers");
   }
 
   /** A heading of the story. */
@@ -63,12 +62,22 @@ export class Stage {
     this.git("commit", "--quiet", "--message", message);
   }
 
-  /** Writes a spec file, shows it, and commits it. */
-  commitSpec(file, spec) {
-    const text = `${JSON.stringify(spec, null, 2)}\n`;
+  /** Writes a file below `.pi/resources`. */
+  write(file, text) {
     const target = path.join(this.project, ".pi/resources", file);
     mkdirSync(path.dirname(target), { recursive: true });
     writeFileSync(target, text);
+  }
+
+  /** A path that the demo may use, and that goes with it. */
+  scratch(name) {
+    return path.join(this.#folder, "scratch", name);
+  }
+
+  /** Writes a spec file, shows it, and commits it. */
+  commitSpec(file, spec) {
+    const text = `${JSON.stringify(spec, null, 2)}\n`;
+    this.write(file, text);
     console.log(text.trimEnd().replace(/^/gm, "  "));
     this.commit(`Ask for ${spec.key}`);
     this.note(`committed as .pi/resources/${file}`);
@@ -86,14 +95,14 @@ export class Stage {
   }
 
   /** What a command prints as JSON. */
-  read(args) {
-    const text = execFileSync(process.execPath, [CLI, ...args, "-o", "json"], {
+  read(args, { exits = [0] } = {}) {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...args, "-o", "json"], {
       cwd: this.project,
       env: this.#env,
       encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
     });
-    return JSON.parse(text);
+    if (!exits.includes(status)) throw new Error(stderr);
+    return JSON.parse(stdout);
   }
 
   /** Prints a resource's events as they happen, until `close`. */
@@ -118,9 +127,9 @@ export class Stage {
     const deadline = Date.now() + seconds * 1_000;
     let last = "nothing yet";
     while (Date.now() < deadline) {
-      const shown = this.read(["get", MANAGER, key]);
-      const conditions = shown.resource?.status?.conditions ?? shown.conditions ?? [];
-      const ready = conditions.find((condition) => condition.type === "Ready");
+      const { items } = this.read(["get", MANAGER]);
+      const shown = items.find(({ metadata }) => metadata.key === key);
+      const ready = shown?.conditions.find(({ type }) => type === "Ready");
       last = ready ? `${ready.reason}: ${ready.message ?? ""}` : last;
       if (ready?.reason === reason) return;
       await new Promise((resolve) => setTimeout(resolve, 250));

@@ -92,9 +92,13 @@ function describeActivity({ state, revision, retryAt }: SyncActivity, now: numbe
   return state === "waiting" ? "waiting for a change" : `${state}${about}${retry}`;
 }
 
+/** Whether it is in step, and every condition that is not as it should be. */
 function conditionsText(conditions: readonly SyncCondition[], { colors, now }: SyncPaint): string {
-  if (conditions.length === 0) return "";
-  const rows = conditions.map((condition) => [
+  const shown = conditions.filter(
+    (condition) => condition.type === SYNC_CONDITIONS.synced || !isGood(condition),
+  );
+  if (shown.length === 0) return "";
+  const rows = shown.map((condition) => [
     condition.type,
     paintCondition(condition, colors),
     condition.reason,
@@ -113,9 +117,13 @@ const GOOD: readonly string[] = [
   SYNC_CONDITIONS.watching,
 ];
 
-function paintCondition({ type, status }: SyncCondition, colors: Colors): string {
-  const word = status ? "True" : "False";
-  return GOOD.includes(type) === status ? colors.green(word) : colors.yellow(word);
+function paintCondition(condition: SyncCondition, colors: Colors): string {
+  const word = condition.status ? "True" : "False";
+  return isGood(condition) ? colors.green(word) : colors.yellow(word);
+}
+
+function isGood({ type, status }: SyncCondition): boolean {
+  return GOOD.includes(type) === status;
 }
 
 function conditionOf(

@@ -22,7 +22,7 @@ export const CAUSES: Readonly<Record<WakeCause, string>> = {
   delete: "a requested deletion",
   request: "a person's request",
   schedule: "its manager's schedule",
-  requeue: "a wish of the pass before",
+  requeue: "what the pass before asked for",
   retry: "a failure before",
   effect: "a settled effect",
   child: "a change of its child workflow",
