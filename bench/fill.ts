@@ -5,13 +5,22 @@ export type Filling = {
   lane: number;
   from: number;
   count: number;
-  /** What their queue rows are: ready now, waiting for an hour, or not there. */
-  queue: "ready" | "waiting" | "none";
+  /**
+   * What their queue rows are: ready in the order of their keys, as after one enqueue of all; ready
+   * in another order, so that neighbours in the queue lie on different pages; waiting for an hour;
+   * or not there.
+   */
+  queue: keyof typeof READY_AT | "none";
   /** Bytes of text in each spec. */
   bytes?: number;
 };
 
 const HOUR_MS = 3_600_000;
+const READY_AT = {
+  ready: "@now - 1000",
+  scattered: "@now - 1000 - i % 1000",
+  waiting: "@now + @hour + i",
+} as const;
 
 /**
  * Writes resources that look settled straight into a closed store, by the million, so that a
@@ -47,7 +56,7 @@ export function fillStore(file: string, filling: Filling): void {
       revision = sequence + @count + @from + 1`);
     if (queue !== "none") {
       run(`INSERT INTO queue (resource_id, lane, class, ready_at, seq, cause, enqueue_seq) ${numbers}
-        SELECT 1 + i, @lane, 0, @now + ${queue === "ready" ? "i % 1000 - 1000" : "@hour + i"}, 1 + i,
+        SELECT 1 + i, @lane, 0, ${READY_AT[queue]}, 1 + i,
           'spec', 1 + i FROM n`);
     }
   })();
