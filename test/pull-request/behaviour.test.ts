@@ -53,7 +53,7 @@ describe("a pull request is brought to its merge", () => {
     expect(driver.status.waitingFor).toEqual([
       "it is a draft",
       "label missing: ready",
-      expect.stringContaining("0 of 1 approvals of this head"),
+      expect.stringContaining("it needs 1 approval of this head and has 0"),
       expect.stringContaining("not reported: ci, lint (status)"),
     ]);
     await github.seeds.edit(pull, { draft: false });

@@ -215,7 +215,7 @@ describe("reviews", () => {
   it("an approval of an older head counts only where the spec says so, and is named", () => {
     const stale = [review("alice", "APPROVED", OLD)];
     expect(judged(stale, { count: 1 }).missing).toEqual([
-      "0 of 1 approvals of this head (older ones: alice at bbbbbbb)",
+      "1 approval of this head and has 0 (older ones: alice at bbbbbbb)",
     ]);
     expect(judged(stale, { count: 1, onHead: false }).missing).toEqual([]);
   });
@@ -300,7 +300,12 @@ describe("the decision", () => {
     ["Conflict", seen({}, { mergeState: "DIRTY" }), {}, "conflicts with main"],
     ["ChecksFailed", seen({ checks: [check({ state: "FAILURE" })] }), {}, "ci (failure)"],
     ["ChangesRequested", seen({ reviews: [review("bob", "CHANGES_REQUESTED")] }), {}, "bob"],
-    ["MissingApprovals", seen(), { require: { approvals: { count: 2 } } }, "0 of 2 approvals"],
+    [
+      "MissingApprovals",
+      seen(),
+      { require: { approvals: { count: 2 } } },
+      "it needs 2 approvals of this head and has 0",
+    ],
     [
       "UnresolvedThreads",
       seen({ unresolvedThreads: 3 }),

@@ -145,7 +145,7 @@ const RULES: readonly Rule[] = [
   ({ reviews: { missing } }) =>
     missing.length === 0
       ? undefined
-      : unapproved("MissingApprovals", `it has ${missing.join("; ")}`),
+      : unapproved("MissingApprovals", `it needs ${missing.join("; ")}`),
   ({ seen: { unresolvedThreads }, spec: { require } }) => judgeThreads(unresolvedThreads, require),
   judgePendingChecks,
   judgeBehind,

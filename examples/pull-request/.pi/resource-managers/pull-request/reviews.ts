@@ -22,7 +22,8 @@ export function judgeReviews(observation: Observation, policy: ApprovalPolicy): 
   if (counted.length < policy.count) {
     const old = approvals.filter(stale).map(({ author, sha }) => `${author} at ${short(sha)}`);
     missing.push(
-      `${counted.length} of ${policy.count} approvals${policy.onHead ? " of this head" : ""}` +
+      `${policy.count} ${policy.count === 1 ? "approval" : "approvals"}` +
+        `${policy.onHead ? " of this head" : ""} and has ${counted.length}` +
         (old.length === 0 ? "" : ` (older ones: ${old.join(", ")})`),
     );
   }
