@@ -4,10 +4,7 @@ import type { Plan, PlanAction } from "../model/plan.ts";
 import type { Origin } from "../model/resource.ts";
 
 /** What the caller knows of where the files came from (A-13). */
-type ApplyOrigin = Pick<
-  Origin,
-  "blob" | "commit" | "author" | "committedAt" | "dirty" | "command"
->;
+type ApplyOrigin = Pick<Origin, "blob" | "commit" | "author" | "committedAt" | "dirty" | "command">;
 
 /** The same for every file, or by file: one may be edited where another is as committed. */
 export type OriginOf = ApplyOrigin | ((file: string | undefined) => ApplyOrigin);
@@ -28,20 +25,21 @@ export function stepsOf(plan: Plan, origin: OriginOf): { writes: Step[]; prunes:
 
 function changeOf(action: PlanAction, plan: Plan, origins: OriginOf): ApplyChange | undefined {
   const { kind, resourceManager: manager, key, desired, current } = action;
-  const place = desired?.place.file ?? current?.file;
-  const origin = typeof origins === "function" ? origins(place) : origins;
+  // Asked for only where something is written: most actions of a large set are `unchanged`.
+  const origin = (): ApplyOrigin =>
+    typeof origins === "function" ? origins(desired?.place.file ?? current?.file) : origins;
   switch (kind) {
     case "create":
-      return { kind, manager, key, write: write(desired as Desired, plan, origin), expected: 0 };
+      return { kind, manager, key, write: write(desired as Desired, plan, origin()), expected: 0 };
     case "update":
     case "move": {
       const { resourceVersion: expected } = current as SnapshotEntry;
-      return { kind, manager, key, write: write(desired as Desired, plan, origin), expected };
+      return { kind, manager, key, write: write(desired as Desired, plan, origin()), expected };
     }
     case "prune": {
       const { resourceVersion: expected, file } = current as SnapshotEntry;
       const from = file === undefined ? {} : { file };
-      return { kind, manager, key, expected, origin: { owner: plan.owner, ...from, ...origin } };
+      return { kind, manager, key, expected, origin: { owner: plan.owner, ...from, ...origin() } };
     }
     case "unchanged":
     case "conflict":

@@ -6,7 +6,7 @@ import { openObjects, type ObjectReader } from "../../sources/git/objects.ts";
 import { findRepository, type Repository } from "../../sources/git/repository.ts";
 import { findRemovals } from "./removals.ts";
 import type { FileOrigin, Listing, Look, Source } from "./source.ts";
-import { listSpecs } from "./tree-listing.ts";
+import { isLink, listSpecs } from "./tree-listing.ts";
 
 /** What is open while the repository can be read. */
 type Open = { repository: Repository; objects: ObjectReader; watch: BranchWatch };
@@ -66,7 +66,7 @@ export class CommittedSource implements Source {
   originOf(revision: SyncRevision, { specs }: Listing, file: string | undefined): FileOrigin {
     const blob = file === undefined ? undefined : specs.get(file);
     return {
-      ...(blob === undefined ? {} : { blob }),
+      ...(blob === undefined || isLink(blob) ? {} : { blob }),
       commit: revision.id,
       ...(revision.author === undefined ? {} : { author: revision.author }),
       ...(revision.committedAt === undefined ? {} : { committedAt: revision.committedAt }),

@@ -5,6 +5,7 @@ import { DEFINITIONS_FOLDER, displayPath } from "../../sources/project.ts";
 import { isTypeScript } from "../../sources/spec-file.ts";
 import type { Loaded } from "./load.ts";
 import type { Listing } from "./source.ts";
+import { isLink } from "./tree-listing.ts";
 
 type FileMemory = {
   /** Hash of the content that was loaded. */
@@ -87,11 +88,16 @@ export function remember(loaded: Loaded, memory: Memory | undefined): Memory {
     if (!fresh.has(file)) {
       if (before) kept.files.set(file, before);
     } else if (sound.has(file)) {
-      const imports = isTypeScript(file) ? resolution.imports?.[file] : [];
+      const imports = importsOf(file, content, resolution);
       kept.files.set(file, { content, imports, desired: byFile.get(file) ?? [] });
     }
   }
   return kept;
+}
+
+function importsOf(file: string, content: string, { imports }: Resolution): string[] | undefined {
+  if (isLink(content)) return undefined;
+  return isTypeScript(file) ? imports?.[file] : [];
 }
 
 /** Files of this load that were read and have no problem; none where a problem belongs to no file. */

@@ -1,5 +1,5 @@
 import type { Problem } from "../../model/manifest.ts";
-import { listTree, type TreeFile } from "../../sources/git/commits.ts";
+import { listTree } from "../../sources/git/commits.ts";
 import type { Repository } from "../../sources/git/repository.ts";
 import { SPEC_FILE } from "../../sources/spec-file.ts";
 import type { Listing } from "./source.ts";
@@ -15,9 +15,8 @@ export async function listSpecs(
   const tree = await listTree(repository, commit, roots, { submodules: true });
   const found: Found = { specs: new Map(), problems: [] };
   for (const [file, { oid, mode }] of tree) {
-    const problem = problemOf(file, mode);
-    if (problem) found.problems.push(problem);
-    else if (isSpec(file)) found.specs.set(file, oid);
+    if (mode === "submodule") found.problems.push(at(file, SUBMODULE));
+    else if (isSpec(file)) found.specs.set(file, mode === "symlink" ? linkId(oid) : oid);
   }
   const empty = roots.filter((root) => ![...tree.keys()].some((file) => isBelow(root, file)));
   if (empty.length > 0)
@@ -33,12 +32,16 @@ function isBelow(root: string, file: string): boolean {
   return root === "." || file === root || file.startsWith(`${root}/`);
 }
 
-function problemOf(file: string, mode: TreeFile["mode"]): Problem | undefined {
-  if (mode === "submodule") return at(file, SUBMODULE);
-  if (mode === "symlink" && isSpec(file)) {
-    return at(file, "is a symbolic link; commit the spec itself here, which is what sync reads");
-  }
-  return undefined;
+const LINK = "link:";
+
+// What a link leads to may change where the link does not.
+function linkId(oid: string): string {
+  return LINK + oid;
+}
+
+/** True for the content of a file that is a link: what it means is not told by what it is. */
+export function isLink(content: string): boolean {
+  return content.startsWith(LINK);
 }
 
 const SUBMODULE =
