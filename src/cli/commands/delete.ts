@@ -30,6 +30,8 @@ export const run: Action<Options> = async (cli, options, ...args) => {
       timeoutMs: options.timeout ?? DEFAULT_WAIT_MS,
     });
     receipt.removed = true;
+    // Its manager may have cleaned up without them.
+    receipt.unsettledEffects = await client.effects({ uid: receipt.uid, open: true });
   }
   cli.output.result(receipt, () => describe(name, receipt, force));
 };

@@ -178,6 +178,39 @@ export function effectSuite(start: Start): void {
     await expect(late).rejects.toMatchObject({ code: "LEASE_LOST" });
   });
 
+  it("R-4: an effect that no pass asks for any more stays a condition until it is settled", async () => {
+    const started = await begun();
+    const { driver, claimed } = started;
+    await driver.settle(await nextPass(started), { kind: "settled" });
+    const conditions = async () =>
+      (await driver.store.get(driver.ref("a")))?.resource.status.conditions.find(
+        ({ type }) => type === "EffectIndeterminate",
+      );
+    const message = `not known to have happened or not: ${EFFECT.key}`;
+    expect(await conditions()).toMatchObject({ status: true, reason: "EffectUnsettled", message });
+    const outcome = { state: "rejected" as const, reason: "it is not there" };
+    await driver.store.resolveEffect(claimed.claim.uid, EFFECT.key, outcome, "ann");
+    await driver.settle(await driver.claimOne(), { kind: "settled" });
+    expect(await conditions()).toMatchObject({ status: false, reason: "Succeeded" });
+  });
+
+  it("E-9: a pass that went well does not hide a parked effect", async () => {
+    const started = await begun();
+    const { driver, claimed } = started;
+    await settle(started, { state: "indeterminate", reason: "can't tell", park: true });
+    await driver.settle(claimed, { kind: "parked", effectKey: EFFECT.key, message: "can't tell" });
+    await driver.put("a", 2);
+    await driver.settle(await driver.claimOne(), { kind: "settled" });
+    const stored = await driver.store.get(driver.ref("a"));
+    expect(stored?.resource.status.conditions).toContainEqual(
+      expect.objectContaining({
+        type: "EffectIndeterminate",
+        status: true,
+        reason: "EffectParked",
+      }),
+    );
+  });
+
   it("an effect resolved by hand wakes its resource", async () => {
     const started = await begun();
     const { driver, claimed } = started;
