@@ -149,7 +149,7 @@ export type SyncReport = {
   /** The latest one that the store is as, but for what the conditions name. */
   applied?: SyncAttempt;
   conditions: SyncCondition[];
-  /** Everything wrong with the files of `attempted`. */
+  /** What is wrong with the files of `attempted`, at most 500 places. */
   problems: Problem[];
   /** Resources that another owner has, one sentence each. */
   conflicts: string[];

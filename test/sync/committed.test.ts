@@ -1,5 +1,7 @@
+import { symlinkSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import {
+  ROOT,
   buildResolver,
   conditionOf,
   enabled,
@@ -49,6 +51,41 @@ describe("a committed spec", () => {
     });
     expect(history[0]?.origin).toEqual(origin);
     expect(history[1]?.origin.commit).not.toBe(commit);
+  });
+
+  it("in TypeScript follows the module that it imports, read from the same commit", async () => {
+    const repo = widgetRepository();
+    repo.write("lib/size.ts", "export const size: number = 3;\n");
+    repo.write(
+      `${ROOT}/t.resource.ts`,
+      `import { size } from "../../lib/size.ts";
+       export default { resourceManager: "widget", key: "t", spec: { size } };\n`,
+    );
+    writeWidgets(repo, { a: 1 });
+    repo.commit("a and t");
+    const { client } = await syncServer();
+    await enabled(client, repo);
+    expect(await sizes(client, repo.folder)).toEqual({ a: 1, t: 3 });
+    repo.write("lib/size.ts", "export const size: number = 4;\n");
+    const commit = repo.commit("only the module");
+    repo.write("lib/size.ts", "export const size: number = 5;\n");
+    const status = await syncedTo(client, repo.folder, commit);
+    expect(status.report.attempted?.counts).toMatchObject({ update: 1, unchanged: 1 });
+    expect(await sizes(client, repo.folder)).toEqual({ a: 1, t: 4 });
+  });
+
+  it("that is a link to another file of the commit is read as that file", async () => {
+    const repo = widgetRepository();
+    repo.write("specs/a.json", widget("a", { size: 1 }));
+    repo.write(specFile("keep"), widget("keep", { size: 1 }));
+    symlinkSync("../../specs/a.json", `${repo.folder}/${specFile("a")}`);
+    repo.commit("a link");
+    const { client } = await syncServer();
+    await enabled(client, repo);
+    expect(await sizes(client, repo.folder)).toEqual({ a: 1, keep: 1 });
+    repo.write("specs/a.json", widget("a", { size: 2 }));
+    await syncedTo(client, repo.folder, repo.commit("what it leads to"));
+    expect(await sizes(client, repo.folder)).toEqual({ a: 2, keep: 1 });
   });
 
   it("is not there before sync is enabled, and nothing is loaded until then", async () => {

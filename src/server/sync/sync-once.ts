@@ -116,6 +116,9 @@ function applyPlan(
   });
 }
 
+// A report is stored and sent as a whole; nobody reads more than this.
+const SHOWN = 500;
+
 function reportOf(job: SyncJob, result: Result): SyncReport {
   const { set, revision, before, context, clock } = job;
   const { plan, receipt, items, at, durationMs } = result;
@@ -142,8 +145,8 @@ function reportOf(job: SyncJob, result: Result): SyncReport {
     attempted: attempt,
     ...(applied ? { applied } : {}),
     conditions: mergeSyncConditions(before.conditions, says, now),
-    problems: plan.problems,
-    conflicts,
+    problems: plan.problems.slice(0, SHOWN),
+    conflicts: conflicts.slice(0, SHOWN),
     drift: [],
     ...(pending ? { pendingPrune: pending } : {}),
   };
