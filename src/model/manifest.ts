@@ -100,6 +100,8 @@ export type ResolvedManager = {
   inputs: { path: string; sha256: string }[];
   /** JSON Schema (2020-12) of the spec, where the definition gives one. */
   specSchema?: JsonSchema;
+  /** Of the spec as it is stored, with defaults and transforms applied, where that differs. */
+  storedSchema?: JsonSchema;
   statusSchema?: JsonSchema;
   /** Field paths of the spec that the schema marks secret: `token`, `users[].password`. */
   secretPaths: string[];

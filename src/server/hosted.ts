@@ -27,6 +27,7 @@ export async function describeHosted(definition: ResourceManager): Promise<Hoste
     scope: "hosted" as const,
     inputs: [],
     ...(schema?.json ? { specSchema: schema.json } : {}),
+    ...(schema?.stored ? { storedSchema: schema.stored } : {}),
     ...(status?.json ? { statusSchema: status.json } : {}),
     secretPaths: secretPathsOf(schema?.json),
     sources: definition.sources ?? [],

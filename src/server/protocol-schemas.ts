@@ -79,6 +79,7 @@ const proposal = z.strictObject({
   digest: sha256,
   inputs: z.array(z.strictObject({ path: z.string().min(1).max(4_096), sha256 })).max(10_000),
   specSchema: jsonSchema.exactOptional(),
+  storedSchema: jsonSchema.exactOptional(),
   statusSchema: jsonSchema.exactOptional(),
   secretPaths: z.array(z.string().max(LIMITS.message)).max(1_000),
   sources: z

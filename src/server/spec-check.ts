@@ -27,7 +27,8 @@ export function createBatchCheck(hosted: ReadonlyMap<string, Schema | undefined>
   const compiled = new Map<string, Schema>();
 
   const schemaOf = async (record: ManagerRecord): Promise<Schema | undefined> => {
-    if (record.scope === "hosted") return hosted.get(record.name);
+    // What is stored went through the schema already; a transform can't be made of it again.
+    if (record.scope === "hosted" && !record.storedSchema) return hosted.get(record.name);
     if (!record.specSchema) return undefined;
     const known = compiled.get(record.digest);
     if (known) return known;
@@ -99,8 +100,9 @@ function parseCanonical(name: string, what: string, text: string): unknown {
   throw new PiWorkflowsError("BAD_REQUEST", `${name}: the ${what} is not canonical JSON`);
 }
 
-async function compile({ name, specSchema }: ManagerRecord): Promise<Schema> {
-  const bytes = byteLength(JSON.stringify(specSchema));
+async function compile({ name, specSchema, storedSchema }: ManagerRecord): Promise<Schema> {
+  const schema = storedSchema ?? specSchema;
+  const bytes = byteLength(JSON.stringify(schema));
   if (bytes > SCHEMA_BYTES) {
     throw new PiWorkflowsError(
       "TOO_LARGE",
@@ -108,7 +110,7 @@ async function compile({ name, specSchema }: ManagerRecord): Promise<Schema> {
     );
   }
   try {
-    return await prepareSchema(specSchema);
+    return await prepareSchema(schema);
   } catch (cause) {
     const { message } = toPiWorkflowsError(cause);
     throw new PiWorkflowsError("INVALID_DEFINITION", `The spec schema of ${name}: ${message}`, {

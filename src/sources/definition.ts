@@ -49,6 +49,7 @@ export async function checkDefinition(
       inputs: bundle.inputs,
       bundle: bundle.bundle,
       ...(spec?.json === undefined ? {} : { specSchema: spec.json }),
+      ...(spec?.stored === undefined ? {} : { storedSchema: spec.stored }),
       ...(status?.json === undefined ? {} : { statusSchema: status.json }),
       secretPaths: secretPathsOf(spec?.json),
       sources: exported.sources ?? [],

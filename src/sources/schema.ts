@@ -10,8 +10,10 @@ export type Checked = { value: unknown } | { issues: Issue[] };
 /** A schema of either kind, ready to check values. */
 export type Schema = {
   check(value: unknown): Checked | Promise<Checked>;
-  /** The same as JSON Schema, where it can be said in it. */
+  /** The same as JSON Schema, where it can be said in it: of values as a person writes them. */
   json: JsonSchema | undefined;
+  /** Of values as they are stored, with defaults and transforms applied, where that differs. */
+  stored?: JsonSchema;
 };
 
 /**
@@ -31,7 +33,8 @@ function describe(value: unknown): string {
 
 /** Prepares a zod schema. */
 export function zodSchema(schema: z.ZodType): Schema {
-  const json = zodToJson(schema);
+  const json = zodToJson(schema, "input");
+  const stored = zodToJson(schema, "output");
   const interpret = (result: z.ZodSafeParseResult<unknown>, value: unknown): Checked =>
     result.success
       ? { value: result.data }
@@ -39,6 +42,7 @@ export function zodSchema(schema: z.ZodType): Schema {
   let isAsync = false;
   return {
     json,
+    ...(stored && JSON.stringify(stored) !== JSON.stringify(json) ? { stored } : {}),
     check(value) {
       if (!isAsync) {
         try {
@@ -58,10 +62,10 @@ function isAsyncError(thrown: unknown): boolean {
 }
 
 /** Undefined for a schema that is not of zod 4: then specs are checked, but can't be described. */
-function zodToJson(schema: z.ZodType): JsonSchema | undefined {
+function zodToJson(schema: z.ZodType, io: "input" | "output"): JsonSchema | undefined {
   if (!("_zod" in schema)) return undefined;
   const json = z.toJSONSchema(schema, {
-    io: "input",
+    io,
     unrepresentable: "any",
     // The project's zod may be another copy, whose registry of metadata ours does not see.
     override: ({ zodSchema, jsonSchema }) => {
