@@ -19,7 +19,12 @@ export type DiscoverRequest = {
 };
 
 /** The spec files found, absolute and sorted, and what could not be looked at. */
-export type Discovered = { files: string[]; problems: Problem[] };
+export type Discovered = {
+  files: string[];
+  problems: Problem[];
+  /** Real paths of the folders where these files are, and of others looked into. */
+  folders: string[];
+};
 
 /** What a file that is named outright may be called as well. */
 const NAMED_FILE = /\.(?:json|jsonc|ts|mts|js|mjs)$/;
@@ -32,21 +37,44 @@ type Search = {
   problems: Problem[];
   /** Real paths of the folders searched. */
   roots: string[];
+  folders: string[];
 };
 
 /** Finds the spec files that paths, folders and globs name. Reads folders, not files. */
 export function discoverSpecs(request: DiscoverRequest): Discovered {
-  const search: Search = { request, found: new Map(), problems: [], roots: [] };
-  for (const named of request.paths) lookAt(search, named);
-  const files = [...search.found.values()].sort();
-  if (files.length > LIMITS.files) {
-    const message = `${files.length} spec files were found; at most ${LIMITS.files} are allowed`;
-    return { files: [], problems: [...search.problems, problemOf(".", message)] };
+  const steps = discover(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
   }
-  return { files, problems: search.problems };
 }
 
-function lookAt(search: Search, named: string): void {
+/** `discoverSpecs` for a process with other things to do: `turn` is called after each few files. */
+export async function discoverInTurns(
+  request: DiscoverRequest,
+  turn: () => Promise<void> | undefined,
+): Promise<Discovered> {
+  const steps = discover(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await turn();
+  }
+}
+
+function* discover(request: DiscoverRequest): Generator<void, Discovered> {
+  const search: Search = { request, found: new Map(), problems: [], roots: [], folders: [] };
+  for (const named of request.paths) yield* lookAt(search, named);
+  const files = [...search.found.values()].sort();
+  const { problems, folders } = search;
+  if (files.length > LIMITS.files) {
+    const message = `${files.length} spec files were found; at most ${LIMITS.files} are allowed`;
+    return { files: [], problems: [...problems, problemOf(".", message)], folders };
+  }
+  return { files, problems, folders };
+}
+
+function* lookAt(search: Search, named: string): Generator<void, void> {
   const { cwd, recursive } = search.request;
   const target = path.resolve(cwd, named);
   const stats = attempt(search, target, () => statSync(target, { throwIfNoEntry: false }));
@@ -56,7 +84,7 @@ function lookAt(search: Search, named: string): void {
   else if (stats.isDirectory()) {
     const folder = realpathSync(target);
     search.roots.push(folder);
-    walk(search, folder, recursive);
+    yield* walk(search, folder, recursive);
   } else if (NAMED_FILE.test(target)) addNamed(search, target);
   else fail(search, target, "not a spec file: its name must end in .resource.json or .resource.ts");
 }
@@ -83,14 +111,21 @@ function lookAtGlob(search: Search, pattern: string): void {
   }
 }
 
-function walk(search: Search, folder: string, recursive: boolean): void {
+/** Entries of a folder between two turns. */
+const STRIDE = 500;
+
+function* walk(search: Search, folder: string, recursive: boolean): Generator<void, void> {
   const entries = attempt(search, folder, () => readdirSync(folder, { withFileTypes: true }));
   if (entries === FAILED) return;
-  for (const entry of entries.sort((left, right) => (left.name < right.name ? -1 : 1))) {
-    const file = path.join(folder, entry.name);
+  search.folders.push(folder);
+  yield;
+  entries.sort((left, right) => (left.name < right.name ? -1 : 1));
+  for (const [index, entry] of entries.entries()) {
+    if (index % STRIDE === STRIDE - 1) yield;
+    const file = `${folder}${path.sep}${entry.name}`;
     if (entry.isSymbolicLink()) followLink(search, file, entry, recursive);
     else if (entry.isDirectory()) {
-      if (recursive && !NEVER_ENTERED.has(entry.name)) walk(search, file, recursive);
+      if (recursive && !NEVER_ENTERED.has(entry.name)) yield* walk(search, file, recursive);
     } else if (SPEC_FILE.test(entry.name)) {
       if (entry.isFile()) add(search, { file, real: file });
       else fail(search, file, "not a regular file");
@@ -112,8 +147,10 @@ function followLink(search: Search, link: string, { name }: Dirent, recursive: b
     if (isInside(search.roots, real)) return;
     fail(search, link, `a link to a folder is not followed; name ${shown(search, real)} instead`);
   } else if (isSpec) {
-    if (isInside([search.request.project], real)) add(search, { file: link, real });
-    else fail(search, link, `the symbolic link leads out of the project, to ${real}`);
+    if (isInside([search.request.project], real)) {
+      search.folders.push(path.dirname(real));
+      add(search, { file: link, real });
+    } else fail(search, link, `the symbolic link leads out of the project, to ${real}`);
   }
 }
 

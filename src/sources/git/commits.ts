@@ -44,7 +44,7 @@ export type TreeFile = { oid: string; mode: "file" | "executable" | "symlink" | 
  * Submodules are left out, because their files are another repository's, unless asked for.
  */
 export async function listTree(
-  repository: Repository,
+  repository: Pick<Repository, "gitDir">,
   commit: string,
   folders: string[],
   { submodules = false }: { submodules?: boolean } = {},

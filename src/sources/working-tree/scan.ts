@@ -1,0 +1,263 @@
+import { hash } from "node:crypto";
+import { accessSync, constants, type Dirent, readdirSync } from "node:fs";
+import path from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { formatProblem, type Problem } from "../../model/manifest.ts";
+import { discoverInTurns } from "../discover.ts";
+import { DEFINITIONS_FOLDER, displayPath } from "../project.ts";
+import { type FileState, readState } from "./file-state.ts";
+
+/** What to look at. */
+export type ScanRequest = {
+  /** Canonical path of the project. */
+  project: string;
+  /** Folders that hold spec files, relative to the project. */
+  roots: readonly string[];
+  /** The user's folder of definitions, absolute. */
+  globalFolder: string;
+  /**
+   * Files that specs and definitions import, as places name them, with the hash of what was loaded:
+   * only another content is a change.
+   */
+  imports: ReadonlyMap<string, string>;
+};
+
+/** What a work tree holds, as far as specs are concerned. Paths are as places name them. */
+export type Scan = {
+  /** Another one where content changed, whatever became of times and inodes. */
+  id: string;
+  /** By spec file: a hash of its content. */
+  specs: ReadonlyMap<string, string>;
+  /** By definition or imported file: a hash of its content. */
+  others: ReadonlyMap<string, string>;
+  /** What lies where spec files should, and can't be read as one. */
+  problems: Problem[];
+  /** Roots that are missing or unreadable, so that absence proves nothing. */
+  absentRoots: string[];
+  /** Folders looked into, absolute: changes in them matter. */
+  folders: ReadonlySet<string>;
+  /** When files that vanished, or look as if they were being written, should be looked at again. */
+  doubtUntil: number | undefined;
+  /** A file changed so recently that its times can't tell whether it changes again. */
+  isRacy: boolean;
+  /** CPU time that it took, in milliseconds. */
+  costMs: number;
+  /** For the next scan. */
+  files: ReadonlyMap<string, Seen>;
+};
+
+type Seen = {
+  kind: "spec" | "other";
+  state: FileState;
+  /** Since when it is not where it was, on the caller's clock. */
+  missingSince?: number;
+  /** Since when it looks cut off. */
+  cutSince?: number;
+};
+
+/** A file is gone when it is still gone after this: editors delete, then write again. */
+export const GRACE_MS = 200;
+/** A file that looks cut off is one when it still does after this. */
+export const RETRY_MS = 80;
+/** Work between two turns of the event loop. */
+const SLICE_MS = 4;
+const CODE = /\.(?:[cm]?[jt]s|[jt]sx|json)$/;
+
+/**
+ * Looks at every file that matters, and reads those whose size, times or inode differ from what
+ * `before` has. `now` is milliseconds of a monotonic clock. Throws only mistakes of this product.
+ */
+export async function scanWorkingTree(
+  request: ScanRequest,
+  before: Scan | undefined,
+  now: number,
+): Promise<Scan> {
+  const { turn, spent } = slices();
+  const { project, roots } = request;
+  const { present, absent } = sortRoots(project, roots);
+  const search = { project, paths: present, cwd: project, recursive: true };
+  const found = await discoverInTurns(search, turn);
+  const folders = new Set(found.folders);
+  const wanted = new Map<string, Seen["kind"]>();
+  for (const file of otherFiles(request, folders)) wanted.set(file, "other");
+  for (const file of found.files) wanted.set(file, "spec");
+  const files = new Map<string, Seen>();
+  const epoch = Date.now();
+  for (const [file, kind] of wanted) {
+    const name = displayPath(project, file);
+    const known = before?.files.get(name);
+    const state = readState(file, known?.state, epoch);
+    if (state !== undefined) files.set(name, seen(kind, state, known, now));
+    await turn();
+  }
+  for (const [name, known] of before?.files ?? []) {
+    if (files.has(name) || !isWanted(name, known, request)) continue;
+    // What is no longer found stays as it was until its absence is certain.
+    const missingSince = known.missingSince ?? now;
+    const isGone = now - missingSince >= GRACE_MS && canTell(project, name);
+    if (!isGone) files.set(name, { ...known, missingSince });
+  }
+  const { problems } = found;
+  const state = describe({ files, folders, problems, absentRoots: absent }, now);
+  const id = before && isEqual(before, state, request) ? before.id : idOf(state);
+  return { ...state, id, costMs: spent() };
+}
+
+/** Gives the event loop a turn when a slice of time is used up. */
+function slices(): { turn: () => Promise<void> | undefined; spent: () => number } {
+  let spent = 0;
+  let began = performance.now();
+  const pause = async (): Promise<void> => {
+    await setImmediate();
+    began = performance.now();
+  };
+  return {
+    turn: () => {
+      const lasted = performance.now() - began;
+      if (lasted < SLICE_MS) return undefined;
+      spent += lasted;
+      return pause();
+    },
+    spent: () => spent + performance.now() - began,
+  };
+}
+
+function sortRoots(
+  project: string,
+  roots: readonly string[],
+): { present: string[]; absent: string[] } {
+  const sorted: { present: string[]; absent: string[] } = { present: [], absent: [] };
+  for (const root of roots) {
+    const isThere = isReadable(path.join(project, root)) === true;
+    (isThere ? sorted.present : sorted.absent).push(root);
+  }
+  return sorted;
+}
+
+/** Undefined where there is no such folder. */
+function isReadable(folder: string): boolean | undefined {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+    return true;
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    return code === "ENOENT" || code === "ENOTDIR" ? undefined : false;
+  }
+}
+
+/** Definitions, and what they and specs import: absolute paths. Adds where they lie to `folders`. */
+function otherFiles(
+  { project, globalFolder, imports }: ScanRequest,
+  folders: Set<string>,
+): string[] {
+  const files = [...imports.keys()].map((file) => path.resolve(project, file));
+  const list = (folder: string): void => {
+    let entries: Dirent[];
+    try {
+      entries = readdirSync(folder, { withFileTypes: true });
+    } catch {
+      // Loading tells what is wrong with definitions that can't be read.
+      return;
+    }
+    folders.add(folder);
+    for (const entry of entries) {
+      const file = path.join(folder, entry.name);
+      if (CODE.test(entry.name)) files.push(file);
+      else if (entry.isDirectory() && entry.name !== "node_modules") list(file);
+    }
+  };
+  list(path.join(project, DEFINITIONS_FOLDER));
+  list(globalFolder);
+  for (const file of files) folders.add(path.dirname(file));
+  return files;
+}
+
+function seen(kind: Seen["kind"], state: FileState, known: Seen | undefined, now: number): Seen {
+  if (kind === "other" || !state.looksCut) return { kind, state };
+  const isSame = known?.state.content === state.content;
+  return { kind, state, cutSince: (isSame ? known.cutSince : undefined) ?? now };
+}
+
+function isWanted(name: string, { kind }: Seen, request: ScanRequest): boolean {
+  const { roots, imports, globalFolder } = request;
+  if (kind === "spec") return roots.some((root) => isBelow(root, name));
+  return imports.has(name) || isBelow(DEFINITIONS_FOLDER, name) || isBelow(globalFolder, name);
+}
+
+function isBelow(folder: string, name: string): boolean {
+  return folder === "." || name.startsWith(`${folder}/`);
+}
+
+/** Whether absence of a file proves that it is gone: the folder that should hold it can be read. */
+function canTell(project: string, name: string): boolean {
+  let folder = path.dirname(path.resolve(project, name));
+  while (isReadable(folder) === undefined && folder !== path.dirname(folder)) {
+    folder = path.dirname(folder);
+  }
+  return isReadable(folder) === true;
+}
+
+type Found = Pick<Scan, "problems" | "absentRoots" | "folders"> & { files: Map<string, Seen> };
+
+function describe(found: Found, now: number): Omit<Scan, "id" | "costMs"> {
+  const specs = new Map<string, string>();
+  const others = new Map<string, string>();
+  let doubtUntil = now;
+  let isRacy = false;
+  for (const [name, file] of found.files) {
+    (file.kind === "spec" ? specs : others).set(name, file.state.content);
+    isRacy ||= file.state.isRacy;
+    doubtUntil = Math.max(doubtUntil, doubtOf(file) ?? now);
+  }
+  return { ...found, specs, others, doubtUntil: doubtUntil > now ? doubtUntil : undefined, isRacy };
+}
+
+function doubtOf({ missingSince, cutSince }: Seen): number | undefined {
+  if (missingSince !== undefined) return missingSince + GRACE_MS;
+  return cutSince === undefined ? undefined : cutSince + RETRY_MS;
+}
+
+type Content = Pick<Scan, "specs" | "others" | "problems" | "absentRoots">;
+
+function isEqual(before: Content, after: Content, request: ScanRequest): boolean {
+  const messages = ({ problems }: Content) => problems.map(formatProblem).join("\0");
+  return (
+    changedSpecs(before, after).length === 0 &&
+    changedOthers(before, after, request).length === 0 &&
+    before.absentRoots.join("\0") === after.absentRoots.join("\0") &&
+    messages(before) === messages(after)
+  );
+}
+
+/** Names of files whose content is another one in `after`, or that only one of the two has. */
+export function changedFiles(before: Scan, after: Scan, request: ScanRequest): string[] {
+  return [...changedSpecs(before, after), ...changedOthers(before, after, request)];
+}
+
+function changedSpecs({ specs: before }: Content, { specs: after }: Content): string[] {
+  return [
+    ...[...after].flatMap(([name, content]) => (before.get(name) === content ? [] : [name])),
+    ...[...before.keys()].filter((name) => !after.has(name)),
+  ];
+}
+
+/** A file that is imported now and was not looked at before is compared with what was loaded. */
+function changedOthers(
+  { others: before }: Content,
+  { others: after }: Content,
+  { imports }: ScanRequest,
+): string[] {
+  const changed = [...after].filter(
+    ([name, content]) => (before.get(name) ?? imports.get(name)) !== content,
+  );
+  const gone = [...before.keys()].filter((name) => !after.has(name));
+  const isMissed = (name: string) => imports.has(name) || isBelow(DEFINITIONS_FOLDER, name);
+  return [...changed.map(([name]) => name), ...gone.filter(isMissed)];
+}
+
+function idOf({ specs, others, problems, absentRoots }: Content): string {
+  const sorted = (files: ReadonlyMap<string, string>) =>
+    [...files].sort(([left], [right]) => (left < right ? -1 : 1));
+  const content = [sorted(specs), sorted(others), problems.map(formatProblem), absentRoots];
+  return hash("sha256", JSON.stringify(content), "hex");
+}
