@@ -148,6 +148,7 @@ export class ReferenceStore implements ModelledStore {
 
   async suspend(ref: ResourceRef, suspended: boolean): Promise<StoredResource> {
     const resource = this.#byRef(ref) ?? fail("NOT_FOUND");
+    if (suspended && resource.deletedAt !== undefined) fail("DELETING");
     if (resource.suspended !== suspended) {
       resource.suspended = suspended;
       this.#changed(resource);
@@ -474,9 +475,10 @@ export class ReferenceStore implements ModelledStore {
     if (resource.deletedAt !== undefined) return resource;
     resource.deletedAt = this.#clock.now();
     resource.generation += 1;
+    resource.suspended = false;
     this.#changed(resource);
     if (resource.finalizers.length === 0) this.#remove(resource);
-    else if (!resource.suspended) this.#wish(resource, "delete", 0);
+    else this.#wish(resource, "delete", 0);
     return resource;
   }
 

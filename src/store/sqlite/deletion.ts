@@ -43,7 +43,8 @@ export function deleteResource(tx: Transaction, request: DeleteRequest): DeleteR
 
 /**
  * Marks a resource as being deleted, once, which is a new generation; one without finalizers is
- * removed at once (D-1). Returns its new version.
+ * removed at once (D-1). Lifts a suspension, which would hold the deletion up unseen. Returns its
+ * new version.
  */
 export function requestDeletion(
   tx: Transaction,
@@ -64,7 +65,7 @@ export function requestDeletion(
   const version = tx.nextVersion();
   tx.run(
     `UPDATE resource SET resource_version = ?, generation = ?, deletion_at = ?, updated_at = ?,
-       state = ?, removed_at = ? WHERE id = ?`,
+       suspended = 0, state = ?, removed_at = ? WHERE id = ?`,
     version,
     generation,
     tx.now,
@@ -75,7 +76,7 @@ export function requestDeletion(
   );
   appendEvent(tx, row.id, normal("DeletionRequested", describeOrigin(origin)));
   if (removed) endRemoval(tx, row);
-  else if (row.suspended === 0) enqueue(tx, row, { cause: "delete" });
+  else enqueue(tx, row, { cause: "delete" });
   return { removed, version, generation };
 }
 

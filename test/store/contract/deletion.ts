@@ -32,6 +32,28 @@ export function deletionSuite(start: Start): void {
     expect((await driver.claimOne()).cause).toBe("delete");
   });
 
+  it("D-1: deletion lifts a suspension, which would hold it up, and can't be suspended", async () => {
+    const driver = await start();
+    await driver.settle(await withFinalizer(driver), SETTLED);
+    await driver.store.suspend(driver.ref("a"), true);
+    await remove(driver);
+    expect((await driver.store.get(driver.ref("a")))?.suspended).toBe(false);
+    const again = driver.store.suspend(driver.ref("a"), true);
+    await expect(again).rejects.toMatchObject({ code: "DELETING" });
+    expect((await driver.claimOne()).cause).toBe("delete");
+  });
+
+  it("D-6: deleting a resource deletes no other, whatever depends on it", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    await driver.put("b", 1, { dependsOn: ["m/a"] });
+    await remove(driver, true);
+    expect(await driver.store.get(driver.ref("b"))).toMatchObject({
+      dependsOn: ["m/a"],
+      resource: { metadata: { generation: 1 } },
+    });
+  });
+
   it("D-2: removing the last finalizer removes the resource, and its pass still settles", async () => {
     const driver = await start();
     await driver.settle(await withFinalizer(driver), SETTLED);
