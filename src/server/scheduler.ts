@@ -49,6 +49,7 @@ type Ask = { lane: LaneState; places: number; ahead: number; wakes: number };
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #lanes = new Map<number, LaneState>();
+  /** By lane and key: a resource that was deleted and made anew has another uid (Q-7). */
   readonly #running = new Map<string, Pass>();
   readonly #gate: Gate;
   readonly #lookout: Lookout;
@@ -191,7 +192,7 @@ export class Scheduler {
     const { record } = lane;
     lane.running += 1;
     lane.served = this.#served += 1;
-    await this.#predecessor(claimed.claim.uid);
+    await this.#predecessor(claimed);
     const startedAt = clock.now();
     const started = clock.monotonic();
     const outcome = (await this.#calledOff(claimed, since)) ?? (await this.#pass(record, claimed));
@@ -222,18 +223,23 @@ export class Scheduler {
   }
 
   async #pass(record: ManagerRecord, claimed: Claimed): Promise<PassOutcome> {
-    const { uid } = claimed.claim;
+    const key = keyOf(claimed);
     const pass = startPass(this.#options, this.#options.runnerOf(record), record, claimed);
-    this.#running.set(uid, pass);
+    this.#running.set(key, pass);
     const outcome = await pass.done;
-    this.#running.delete(uid);
+    this.#running.delete(key);
     return outcome;
   }
 
-  /** No key runs twice at once, also where a claim expired under a pass that still runs (F-5). */
-  async #predecessor(uid: string): Promise<void> {
-    for (let before = this.#running.get(uid); before; before = this.#running.get(uid)) {
-      this.#options.log.warn("A claim expired under a pass that still ran", { uid });
+  /**
+   * No key runs twice at once, also where a claim expired under a pass that still runs (F-5), or
+   * the resource of that pass was deleted and made anew (Q-7).
+   */
+  async #predecessor(claimed: Claimed): Promise<void> {
+    const key = keyOf(claimed);
+    for (let before = this.#running.get(key); before; before = this.#running.get(key)) {
+      const { uid } = before.claimed.claim;
+      this.#options.log.warn("A pass that lost its claim still ran when its key came up", { uid });
       before.abort("lease-lost");
       await before.done;
     }
@@ -287,4 +293,8 @@ export class Scheduler {
     this.#open -= count;
     if (this.#open === 0) this.#drained?.();
   }
+}
+
+function keyOf({ claim, resource }: Claimed): string {
+  return `${claim.lane}\0${resource.metadata.key}`;
 }

@@ -340,6 +340,24 @@ describe("claims", () => {
     expect(bench.runner.begun).toHaveLength(1);
   });
 
+  it("Q-7: a resource made anew under its name waits for the pass of the old one to end", async () => {
+    const bench = await makeBench();
+    const manager = await bench.accept("m");
+    await bench.create(manager, "a");
+    const first = bench.runner.of("a");
+    const ref = { project: manager.project, resourceManager: "m", key: "a" };
+    const origin = { owner: { kind: "person" as const, name: "ada" } };
+    expect((await bench.store.delete({ ref, origin })).removed).toBe(true);
+    await bench.create(manager, "a");
+    await turns();
+    expect(bench.runner.running).toEqual([first]);
+    expect(first.signal.reason).toBe("lease-lost");
+    first.end({ kind: "crashed", fault: "lease-lost", message: "called off" });
+    await turns();
+    expect(bench.runner.begun).toEqual(["m/a", "m/a"]);
+    expect(bench.runner.running).toHaveLength(1);
+  });
+
   it("F-5: a key whose claim ran out under its pass waits for that pass to end", async () => {
     const noRenewal = (store: ResourceManagerStore): ResourceManagerStore => ({
       ...store,
