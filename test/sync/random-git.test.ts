@@ -46,9 +46,10 @@ async function sequence(seed: number, first: ServerProcess): Promise<ServerProce
     for (let step = 0; step < STEPS; step += 1) {
       worker.step();
       if (random() < CRASHES) server = await crashed(server, worker);
-      always = always.filter((key) => worker.declared().some((one) => one.key === key));
+      always = stillDeclared(always, worker);
     }
     worker.finish();
+    always = stillDeclared(always, worker);
     await server.client.syncNow(repo.folder);
     const after = await stateOf(server.client, repo.folder);
     const stored = [...after].map(([key, { size }]): [string, unknown] => [key, size]);
@@ -65,6 +66,11 @@ async function sequence(seed: number, first: ServerProcess): Promise<ServerProce
     );
   }
   return server;
+}
+
+function stillDeclared(keys: string[], worker: Worker): string[] {
+  const declared = new Set(worker.declared().map(({ key }) => key));
+  return keys.filter((key) => declared.has(key));
 }
 
 async function crashed(server: ServerProcess, worker: Worker): Promise<ServerProcess> {
