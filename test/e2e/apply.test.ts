@@ -199,7 +199,7 @@ describe("A-11: what an editor does to a file", () => {
 describe("A-10: kill -9 of the server in mid-batch", () => {
   const BASE = numbered("base", 8);
   /** Large enough that the bodies are written ahead, in several transactions. */
-  const textOf = (turn: number) => `${turn} `.repeat(40_000);
+  const textOf = (turn: number) => `${turn} `.repeat(120_000);
   // Writes and prunes are batches of their own, in this order.
   const POINTS: { points: string[]; done: "nothing" | "writes" | "all" }[] = [
     { points: ["store.stage.written"], done: "nothing" },

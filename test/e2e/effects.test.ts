@@ -104,7 +104,7 @@ describe("E-10: an answer that comes late still reaches the ledger", () => {
       "deadlineMs: 1_000,",
     );
     await letter(stage, { to: "Ada" });
-    await stage.ok(["wait", "letter", "ada", "--timeout", "50s"]);
+    await stage.ok(["wait", "letter", "ada", "--timeout", "2m"]);
     expect(told(stage)).toEqual(["called"]);
     expect(await ledger(stage)).toMatchObject([
       { state: "applied", externalRef: "L-1", attempts: 1 },
@@ -137,7 +137,7 @@ describe("R-4: an effect that no pass asks for any more", () => {
       expect(await ledger(stage)).toMatchObject([{ state: "indeterminate" }]),
     );
     await letter(stage, { to: "Bob", send: false });
-    await stage.ok(["wait", "letter", "ada", "--timeout", "50s"]);
+    await stage.ok(["wait", "letter", "ada", "--timeout", "2m"]);
 
     expect(await stage.ok(["effects", "--open"])).toContain("send:Ada");
     const { status } = await stage.resource("letter", "ada");

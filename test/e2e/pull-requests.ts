@@ -68,7 +68,7 @@ export async function expectMergedOnce(
   github: GitHub,
   { pull, attempts }: { pull: SeededPull & { key: string }; attempts: number },
 ): Promise<void> {
-  await stage.ok(["wait", MANAGER, pull.key, "--timeout", "40s"]);
+  await stage.ok(["wait", MANAGER, pull.key, "--timeout", "2m"]);
   const merges = mergesOf(github, pull);
   expect(merges).toHaveLength(1);
   expect(mergeCalls(github, pull)).toHaveLength(1);

@@ -78,9 +78,9 @@ async function runEverything(): Promise<void> {
     // A pass is in the middle of a call: its runner has the token now.
     rememberArguments();
     goOn();
-    await stage.ok(["wait", MANAGER, asked.key, "--timeout", "40s"]);
+    await stage.ok(["wait", MANAGER, asked.key, "--timeout", "2m"]);
     writeVault(NEW_SECRET);
-    await stage.ok(["apply", "-f", ".pi/resources", "--wait", "--timeout", "40s"]);
+    await stage.ok(["apply", "-f", ".pi/resources", "--wait", "--timeout", "2m"]);
   } finally {
     goOn();
     clearInterval(watching);

@@ -4,15 +4,20 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import Database from "better-sqlite3";
+import { vi } from "vitest";
 import type { StoredEffect } from "../../src/model/effect.ts";
 import type { ManagedResource, StoredResource } from "../../src/model/resource.ts";
 import { connect } from "../../src/server/client.ts";
+import type { Client } from "../../src/server/protocol.ts";
 import { ensureBuilt } from "../support/dist.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const CLI = path.join(ROOT, "dist/cli/main.js");
 const SERVER = path.join(ROOT, "dist/server/main.js");
 const CRASH_SERVER = path.join(ROOT, "test/support/crash-server.mjs");
+
+// Each of these tests starts several programs; where the machine is busy they take their time.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 /** Builds everything that a person would have installed. */
 export function buildAll(): void {
@@ -146,31 +151,38 @@ export class Stage {
     return handle;
   }
 
-  async resource(manager: string, key: string): Promise<ManagedResource> {
-    const shown = await this.json<{ resource: ManagedResource }>(["get", manager, key]);
-    return shown.resource;
+  /** A resource as the running server knows it. */
+  resource(manager: string, key: string): Promise<ManagedResource> {
+    return this.#ask(async (client) => {
+      const ref = { project: this.project, resourceManager: manager, key };
+      return ((await client.get(ref)) as StoredResource).resource;
+    });
+  }
+
+  /** Effects of one resource, in the order of their latest moves. */
+  async effects(manager: string, key: string): Promise<StoredEffect[]> {
+    const { metadata } = await this.resource(manager, key);
+    return this.#ask((client) => client.effects({ uid: metadata.uid }));
   }
 
   /** Resolves when the resource's `Ready` has this reason, computed from its present generation. */
   async untilReady(manager: string, key: string, reason: string): Promise<void> {
+    await eventually(async () => {
+      const { metadata, status } = await this.resource(manager, key);
+      const ready = status.conditions.find(({ type }) => type === "Ready");
+      const isCurrent = ready?.observedGeneration === metadata.generation;
+      if (isCurrent && ready.reason === reason) return;
+      throw new Error(`${key} did not become ${reason}: it is ${JSON.stringify(ready)}`);
+    });
+  }
+
+  async #ask<T>(question: (client: Client) => Promise<T>): Promise<T> {
     const client = await connect({ home: this.home });
-    const ref = { project: this.project, resourceManager: manager, key };
     try {
-      await eventually(async () => {
-        const { metadata, status } = ((await client.get(ref)) as StoredResource).resource;
-        const ready = status.conditions.find(({ type }) => type === "Ready");
-        const isCurrent = ready?.observedGeneration === metadata.generation;
-        if (isCurrent && ready.reason === reason) return;
-        throw new Error(`${key} did not become ${reason}: it is ${JSON.stringify(ready)}`);
-      });
+      return await question(client);
     } finally {
       await client.close();
     }
-  }
-
-  async effects(manager: string, key: string): Promise<StoredEffect[]> {
-    const shown = await this.json<{ effects: StoredEffect[] }>(["effects", manager, key]);
-    return shown.effects;
   }
 
   /** Reads the database as it lies on the disk, from a copy, so that nothing of it is touched. */
@@ -238,9 +250,9 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 
 class GaveUp extends Error {}
 
-/** Repeats `attempt` until it does not throw, for at most 60 seconds. */
+/** Repeats `attempt` until it does not throw, for at most two minutes. */
 export async function eventually<T>(attempt: () => Promise<T> | T): Promise<T> {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + 120_000;
   for (;;) {
     try {
       return await attempt();
