@@ -1,9 +1,10 @@
 import { RUNTIME_CONDITIONS } from "../model/condition.ts";
 import type { ManagerRecord } from "../model/batch.ts";
 import { describeRef } from "../model/resource.ts";
+import type { SourceDefinition } from "../model/source.ts";
 import type { Details } from "./details.ts";
 import { span } from "./time.ts";
-import { CAUSES } from "./timeline.ts";
+import { describeCause } from "./timeline.ts";
 
 /** What is needed to say what a resource waits for. */
 export type Situation = {
@@ -69,7 +70,7 @@ const inQueue: Look = ({ details, now }) => {
     const another = queue.dirty ? " Another will follow, since something changed meanwhile." : "";
     return { state: "running", sentences: [...deleting, `A pass is running.${another}`] };
   }
-  const because = CAUSES[queue.cause];
+  const because = describeCause(queue.cause);
   if (queue.readyAt > now) {
     const failures = queue.attempts + queue.crashAttempts;
     const after =
@@ -107,10 +108,23 @@ const atRest: Look = ({ details, manager }) => {
     const sentence = `Generation ${metadata.generation} was not looked at yet, and no pass is queued; run ${again}.`;
     return { state: "lost", sentences: [sentence] };
   }
-  const [schedule] = manager?.sources ?? [];
-  const until = schedule
-    ? `, you run ${again}, or ${span(schedule.everyMs)} have passed`
-    : ` or you run ${again}`;
-  const sentence = `Nothing is left to do until its spec changes${until}.`;
+  const wakes = (manager?.sources ?? []).map(describeSource);
+  const until = [`its spec changes`, ...wakes, `you run ${again}`];
+  const sentence = `Nothing is left to do until ${until.slice(0, -1).join(", ")} or ${until.at(-1)}.`;
   return { state: "settled", sentences: [...deletionSentences(details), sentence] };
 };
+
+function describeSource(source: SourceDefinition): string {
+  switch (source.kind) {
+    case "every":
+      return `${span(source.everyMs)} have passed`;
+    case "cron":
+      return `its time comes (${source.expression}${source.timezone ? `, ${source.timezone}` : ""})`;
+    case "files":
+      return `files change (${source.globs.join(", ")})`;
+    case "watch":
+      return `a resource of ${source.manager} changes`;
+    case "webhook":
+      return `the webhook ${source.name} says so`;
+  }
+}

@@ -1,6 +1,6 @@
 import type { StoredEffect } from "../model/effect.ts";
 import type { PassRecord } from "../model/pass.ts";
-import type { WakeCause } from "../model/queue.ts";
+import { isSourceCause, type PlainCause, type WakeCause } from "../model/queue.ts";
 import type { GenerationRecord } from "../store/store.ts";
 import type { Details } from "./details.ts";
 import { describeOrigin, describeOwner } from "./origin.ts";
@@ -16,8 +16,7 @@ export type Link = {
   text: string;
 };
 
-/** What a wake-up came from, for people: "because of …". */
-export const CAUSES: Readonly<Record<WakeCause, string>> = {
+const CAUSES: Readonly<Record<PlainCause, string>> = {
   spec: "a changed spec",
   delete: "a requested deletion",
   request: "a person's request",
@@ -31,6 +30,23 @@ export const CAUSES: Readonly<Record<WakeCause, string>> = {
   repair: "a rebuilt queue",
   source: "a change that a source saw",
 };
+
+/** What a wake-up came from, for people: "because of …". */
+export function describeCause(cause: WakeCause): string {
+  if (!isSourceCause(cause)) return CAUSES[cause];
+  const split = cause.indexOf(":");
+  const name = cause.slice(split + 1);
+  switch (cause.slice(0, split)) {
+    case "cron":
+      return `its manager's schedule ${name}`;
+    case "files":
+      return `changed files (${name})`;
+    case "watch":
+      return `a change of a resource of ${name}`;
+    default:
+      return `a webhook ${name}`;
+  }
+}
 
 /**
  * The chain that led to the present state, oldest first: file and commit, generation, queue entry,
@@ -95,7 +111,7 @@ function passLinks(pass: PassRecord): Link[] {
     {
       at: pass.startedAt,
       kind: "queue",
-      text: `taken from the queue, because of ${CAUSES[pass.cause]}`,
+      text: `taken from the queue, because of ${describeCause(pass.cause)}`,
     },
     {
       at: pass.startedAt,

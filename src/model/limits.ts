@@ -99,6 +99,9 @@ export const LIMITS = {
   passesKept: 20,
   eventsKept: 200,
   generationsKept: 50,
+  /** Sources of one definition, and globs of one `files` source. */
+  sources: 32,
+  globs: 32,
   /** Prunes kept per project, as `sync` records them. */
   prunesKept: 100,
   /** A removed resource's history is kept this long, and longer while an effect of it is open. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { LIMITS } from "./limits.ts";
+import type { SourceDefinition } from "./source.ts";
 
 const label = z.string().max(LIMITS.label);
 
@@ -110,6 +111,3 @@ export type ResolvedManager = {
   maxConcurrent: number;
 };
 export type JsonSchema = Record<string, unknown>;
-
-/** A source as plain data. */
-export type SourceDefinition = { kind: "every"; everyMs: number };

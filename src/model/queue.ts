@@ -1,7 +1,13 @@
 import { LIMITS } from "./limits.ts";
 
-/** Why a key was looked at; a list of constants, so that `why` can explain each. */
-export type WakeCause =
+/** A source that says which one of its kind it was: `cron:0 3 * * *`, `webhook:github`. */
+export type SourceCause = `${"cron" | "files" | "watch" | "webhook"}:${string}`;
+
+/** Why a key was looked at; constants but for sources, so that `why` can explain each. */
+export type WakeCause = PlainCause | SourceCause;
+
+/** The causes that are constants. */
+export type PlainCause =
   | "spec"
   | "delete"
   | "request"
@@ -28,8 +34,14 @@ export const CLASS_DELAY_MS: Readonly<Record<QueueClass, number>> = {
   low: 30_000,
 };
 
+/** Whether `cause` names one source of a manager. */
+export function isSourceCause(cause: WakeCause): cause is SourceCause {
+  return cause.includes(":");
+}
+
 /** The class a wake-up goes in: what a person just did first, rebuilds last. */
 export function classOf(cause: WakeCause): QueueClass {
+  if (isSourceCause(cause)) return "normal";
   switch (cause) {
     case "spec":
     case "delete":

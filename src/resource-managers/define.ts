@@ -1,8 +1,10 @@
 import type { z } from "zod";
-import type { JsonSchema, Manifest, SourceDefinition } from "../model/manifest.ts";
+import type { JsonSchema, Manifest } from "../model/manifest.ts";
 import type { ManagedResource } from "../model/resource.ts";
 import type { ReconcileContext } from "./context.ts";
 import type { ReconcileResult } from "./results.ts";
+import { rememberSite, type SITE } from "./site.ts";
+import type { Source } from "./sources.ts";
 
 /** A zod schema or a JSON Schema object. */
 export type SchemaLike<T> = z.ZodType<T> | JsonSchema;
@@ -22,7 +24,7 @@ export type ResourceManagerDefinition<TSpec, TStatus> = {
   /** A pass without an answer by then is killed. Milliseconds, default 60,000, at most 600,000. */
   deadlineMs?: number;
   /** What wakes resources besides their own changes. */
-  sources?: SourceDefinition[];
+  sources?: Source[];
   /** One bounded pass: look at the outside world, take one step, say when to look again. */
   reconcile(
     ctx: ReconcileContext<TStatus>,
@@ -52,8 +54,6 @@ export type ResourceInput<TSpec> = Omit<Manifest, "$schema" | "resourceManager" 
   spec: TSpec;
 };
 export type DeclaredResource = Manifest & { readonly [RESOURCE]: true; readonly [SITE]: Error };
-
-const SITE = Symbol.for("pi-workflows.Resource.site");
 
 /**
  * The spec type of each manager by name; empty until `pi-workflows types` writes the declarations
@@ -85,43 +85,11 @@ export function defineResource(
 ): DeclaredResource {
   const resourceManager = typeof manager === "string" ? manager : manager.name;
   const declared = { resourceManager, ...input };
-  // Not enumerable, so that a spread or a comparison of manifests does not see them. The error's
-  // stack says where the resource is declared; V8 formats it only if it is read.
+  // Not enumerable, so that a spread or a comparison of manifests does not see it.
   Object.defineProperty(declared, RESOURCE, { value: true });
-  Object.defineProperty(declared, SITE, { value: new Error("declared here") });
-  return declared as unknown as DeclaredResource;
+  return rememberSite(declared) as unknown as DeclaredResource;
 }
 
 export function isResourceManager(value: unknown): value is ResourceManager {
   return typeof value === "object" && value !== null && MANAGER in value;
-}
-
-/** The stack of the `defineResource` call that made `value`, where one did. */
-export function declarationSite(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null || !(SITE in value)) return undefined;
-  const site: unknown = value[SITE];
-  return site instanceof Error ? site.stack : undefined;
-}
-
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-
-/**
- * A source that wakes every resource of the manager at an interval: `every("30s")`, `every("5m")`,
- * `every("1h")`, `every("1d")`.
- * @throws RangeError when the interval is not a positive number with one of these units.
- */
-export function every(interval: string): SourceDefinition {
-  const match = /^(\d+)(s|m|h|d)$/.exec(interval);
-  const everyMs = Number(match?.[1]) * (UNITS[match?.[2] ?? ""] ?? Number.NaN);
-  if (!(everyMs > 0)) {
-    throw new RangeError(
-      `every(${JSON.stringify(interval)}): use a positive whole number and s, m, h or d, such as "5m"`,
-    );
-  }
-  return { kind: "every", everyMs };
 }

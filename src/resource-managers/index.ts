@@ -4,7 +4,7 @@ export type { ConditionInput } from "../model/condition.ts";
 export type { EffectObservation, EffectRecord } from "../model/effect.ts";
 export type { ManagedResource, ManagedResourceCondition } from "../model/resource.ts";
 export type { AppliedEffect, EffectCall, EffectRequest, ReconcileContext } from "./context.ts";
-export { defineResource, defineResourceManager, every } from "./define.ts";
+export { defineResource, defineResourceManager } from "./define.ts";
 export type {
   DeclaredResource,
   ResourceInput,
@@ -21,3 +21,5 @@ export {
   TerminalError,
 } from "./results.ts";
 export type { EffectApplied, ReconcileResult, ResultPatch } from "./results.ts";
+export { cron, every, files, watch, webhook } from "./sources.ts";
+export type { Keys, Source, WatchedChange, WebhookRequest } from "./sources.ts";

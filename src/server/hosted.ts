@@ -3,6 +3,7 @@ import { PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { managerName, type ResolvedManager } from "../model/manifest.ts";
 import type { ResourceManager } from "../resource-managers/define.ts";
+import { describeSources } from "../sources/describe-sources.ts";
 import { secretPathsOf } from "../sources/json-schema.ts";
 import { prepareSchema, type Schema } from "../sources/schema.ts";
 
@@ -21,6 +22,8 @@ export async function describeHosted(definition: ResourceManager): Promise<Hoste
   }
   const schema = await schemaOf(name, definition.spec);
   const status = await schemaOf(name, definition.status);
+  const sources = describeSources(definition.sources, Date.now());
+  for (const { message } of sources.faults) throw invalid(name, message);
   const facts = {
     name,
     path: `hosted:${name}`,
@@ -30,7 +33,7 @@ export async function describeHosted(definition: ResourceManager): Promise<Hoste
     ...(schema?.stored ? { storedSchema: schema.stored } : {}),
     ...(status?.json ? { statusSchema: status.json } : {}),
     secretPaths: secretPathsOf(schema?.json),
-    sources: definition.sources ?? [],
+    sources: sources.sources,
     deadlineMs: deadlineMs ?? LIMITS.deadlineMs,
     maxConcurrent: maxConcurrent ?? LIMITS.concurrencyPerManager,
   };

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
 import { managerName, resourceKey } from "../model/manifest.ts";
+import { sourceDefinitionSchema } from "../model/source.ts";
 import type { Params, RouteName, StreamApi, StreamName } from "./protocol.ts";
 
 // Query strings hold text only, so what is not text is read back from it; in-process callers pass
@@ -82,9 +83,7 @@ const proposal = z.strictObject({
   storedSchema: jsonSchema.exactOptional(),
   statusSchema: jsonSchema.exactOptional(),
   secretPaths: z.array(z.string().max(LIMITS.message)).max(1_000),
-  sources: z
-    .array(z.strictObject({ kind: z.literal("every"), everyMs: z.int().min(1) }))
-    .max(LIMITS.labels),
+  sources: z.array(sourceDefinitionSchema).max(LIMITS.sources),
   deadlineMs: z.int().min(1).max(LIMITS.maxDeadlineMs),
   maxConcurrent: z.int().min(1).max(10_000),
   bundle: z.string().min(1).max(LIMITS.bundle),

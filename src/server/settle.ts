@@ -2,6 +2,7 @@ import { toPiWorkflowsError } from "../model/errors.ts";
 import type { ManagerRecord } from "../model/batch.ts";
 import type { PassOutcome } from "../model/pass.ts";
 import type { Clock, Log } from "../model/ports.ts";
+import { nextDue } from "../sources/schedule.ts";
 import type {
   Claimed,
   ResourceManagerStore,
@@ -49,7 +50,7 @@ export async function settlePass(
   for (;;) {
     try {
       const [, receipt] = await Promise.all([
-        markNextPoll(options.store, ended),
+        markNextPoll(options, ended),
         options.store.settle(request),
       ]);
       options.gate.passed();
@@ -75,35 +76,32 @@ export async function settlePass(
 }
 
 /**
- * The interval of `every(…)` is a waiting queue row like any other: it survives a restart, spreads
- * the load, shows in `why`, and merges with everything else that wakes the key (Q-5). Asked for in
- * the same turn as the settle and before it, so that one transaction holds both and the settle's
- * receipt counts it.
+ * The next time of `every(…)` and `cron(…)` is a waiting queue row like any other: it survives a
+ * restart, a time that passed while the machine was off is due once, it spreads the load, shows in
+ * `why`, and merges with everything else that wakes the key (Q-5). Asked for in the same turn as the
+ * settle and before it, so that one transaction holds both and the settle's receipt counts it.
  */
 async function markNextPoll(
-  store: ResourceManagerStore,
+  { store, clock }: Pick<SettlerOptions, "store" | "clock">,
   { claimed, record, outcome }: Ended,
 ): Promise<void> {
-  const delayMs = pollDelay(record, outcome);
-  if (delayMs === undefined) return;
-  await store.enqueue([{ target: { uid: claimed.claim.uid }, cause: "schedule", delayMs }]);
+  const { uid } = claimed.claim;
+  const due = nextDue(record.sources, uid, clock.now());
+  if (due && isAwaited(due.delayMs, outcome)) await store.enqueue([{ target: { uid }, ...due }]);
 }
 
-/** When the manager's sources want the key looked at again after this outcome, if at all. */
-export function pollDelay(record: ManagerRecord, outcome: PassOutcome): number | undefined {
-  const intervals = record.sources.map(({ everyMs }) => everyMs);
-  if (intervals.length === 0) return undefined;
-  const shortest = Math.min(...intervals);
+/** Whether a look after `delayMs` is sooner than what follows from the outcome by itself. */
+function isAwaited(delayMs: number, outcome: PassOutcome): boolean {
   switch (outcome.kind) {
     case "settled":
     case "parked":
-      return shortest;
+      return true;
     case "requeueAfter":
-      return outcome.delayMs > shortest ? shortest : undefined;
+      return outcome.delayMs > delayMs;
     case "requeue":
     case "failed":
     case "crashed":
-      return undefined;
+      return false;
   }
 }
 

@@ -108,7 +108,7 @@ async function evaluate(
       async () => (await import(pathToFileURL(evaluated).href)) as { default?: unknown },
       evaluateMs,
     );
-    return await checkDefinition(file, exported, built, project);
+    return await checkDefinition(file, exported, built, { project, places });
   } catch (thrown) {
     if (!(thrown instanceof Refused)) return { problems: [thrownProblem(shown, thrown, places)] };
     const message = thrown.message;

@@ -1,13 +1,16 @@
 import type { ManagerProposal } from "../model/batch.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Problem, SourceDefinition } from "../model/manifest.ts";
+import type { Problem } from "../model/manifest.ts";
 import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
+import { declarationSite } from "../resource-managers/site.ts";
 import type { DefinitionBundle } from "./definition-bundle.ts";
 import type { DefinitionFile } from "./definition-files.ts";
+import { describeSources, type SourceFault } from "./describe-sources.ts";
 import { show } from "./issue.ts";
 import { secretPathsOf } from "./json-schema.ts";
 import { displayPath } from "./project.ts";
 import { prepareSchema, type Schema } from "./schema.ts";
+import type { BundlePlaces } from "./source-map.ts";
 import { problemOf } from "./text.ts";
 
 /** A definition that can be used: what checks specs, and what the server is offered. */
@@ -24,7 +27,7 @@ export async function checkDefinition(
   file: DefinitionFile,
   exported: unknown,
   bundle: DefinitionBundle,
-  project: string,
+  { project, places }: { project: string; places: BundlePlaces },
 ): Promise<CheckedDefinition> {
   const shown = displayPath(project, file.path);
   if (!isResourceManager(exported)) {
@@ -37,7 +40,11 @@ export async function checkDefinition(
     schemaOf("spec", exported.spec, wrong),
     schemaOf("status", exported.status, wrong),
   ]);
-  if (wrong.length > 0) return { problems: wrong.map((message) => problemOf(shown, message)) };
+  const sources = describeSources(exported.sources, Date.now());
+  if (wrong.length > 0 || sources.faults.length > 0) {
+    const misplaced = sources.faults.map((fault) => sourceProblem(shown, fault, places));
+    return { problems: [...wrong.map((message) => problemOf(shown, message)), ...misplaced] };
+  }
   return {
     manager: exported,
     schema: spec,
@@ -52,7 +59,7 @@ export async function checkDefinition(
       ...(spec?.stored === undefined ? {} : { storedSchema: spec.stored }),
       ...(status?.json === undefined ? {} : { statusSchema: status.json }),
       secretPaths: secretPathsOf(spec?.json),
-      sources: exported.sources ?? [],
+      sources: sources.sources,
       deadlineMs: exported.deadlineMs ?? LIMITS.deadlineMs,
       maxConcurrent: exported.maxConcurrent ?? LIMITS.concurrencyPerManager,
     },
@@ -92,17 +99,14 @@ function faults(file: DefinitionFile, manager: ResourceManager): string[] {
   if (maxConcurrent !== undefined && !isWhole(maxConcurrent, 1, LIMITS.maxConcurrent)) {
     wrong.push(`maxConcurrent: must be a whole number from 1 to ${LIMITS.maxConcurrent}`);
   }
-  return [...wrong, ...sourceFaults(manager.sources)];
+  return wrong;
 }
 
-function sourceFaults(sources: unknown): string[] {
-  if (sources === undefined) return [];
-  if (!Array.isArray(sources)) return ["sources: must be an array"];
-  return sources.flatMap((source: SourceDefinition | undefined, index) =>
-    source?.kind === "every" && isWhole(source.everyMs, 1_000, LIMITS.maxRequeueMs)
-      ? []
-      : [`sources[${index}]: must be made by every(…), from "1s" to "366d"`],
-  );
+/** Where the source is declared, as far as that is in the definition or what it imports. */
+function sourceProblem(shown: string, fault: SourceFault, places: BundlePlaces): Problem {
+  const stack = declarationSite(fault.source);
+  const place = stack === undefined ? undefined : places.ofStack(stack);
+  return { ...problemOf(shown, fault.message), ...place };
 }
 
 function isWhole(value: unknown, from: number, to: number): boolean {

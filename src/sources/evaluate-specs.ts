@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { declarationSite } from "../resource-managers/define.ts";
+import { declarationSite } from "../resource-managers/site.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import { type Misdeed, type ProcessGuard, Refused, stackOf, textOf } from "./guard.ts";
@@ -8,7 +8,7 @@ import type { RawManifest, SpecDocument } from "./json-spec.ts";
 import { fileStart } from "./place.ts";
 import { displayPath } from "./project.ts";
 import { type BundlePlaces, withBareStacks } from "./source-map.ts";
-import type { SpecBundle } from "./spec-bundle.ts";
+import type { SpecThunk } from "./spec-bundle.ts";
 import { problemOf } from "./text.ts";
 import { withTimeLimit } from "./time-limit.ts";
 
@@ -24,7 +24,7 @@ export type EvaluateOptions = {
 
 /** Evaluates spec files one after another; each default export is a manifest or an array of them. */
 export async function evaluateSpecs(
-  thunks: SpecBundle["thunks"],
+  thunks: readonly Pick<SpecThunk, "file" | "evaluate">[],
   options: EvaluateOptions,
 ): Promise<SpecDocument> {
   const manifests: RawManifest[] = [];

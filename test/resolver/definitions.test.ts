@@ -53,6 +53,51 @@ describe("a definition as data", () => {
     ]);
   });
 
+  it("names its sources without their functions", async () => {
+    const project = tempProject({
+      [`${FOLDER}/woken.resource-manager.js`]: define(
+        `name: "woken", sources: [
+          sources.every("5m"), sources.cron("0 3 * * *", "Europe/Berlin"),
+          sources.files(["docs/**", "*.md"], (paths) => paths), sources.watch("other"),
+          sources.webhook("github", () => [], { deliveryHeader: "X-Id" })]`,
+      )
+        .replace("{ defineResourceManager, every }", "* as sources")
+        .replace("defineResourceManager({", "sources.defineResourceManager({")
+        .replace("void every;", ""),
+    });
+    const found = await resolveAll(project);
+    expect(lines(found)).toEqual([]);
+    expect(found.managers[0]?.sources).toEqual([
+      { kind: "every", everyMs: 300_000 },
+      { kind: "cron", expression: "0 3 * * *", timezone: "Europe/Berlin" },
+      { kind: "files", globs: ["docs/**", "*.md"], mapped: true },
+      { kind: "watch", manager: "other", mapped: false },
+      { kind: "webhook", name: "github", deliveryHeader: "x-id" },
+    ]);
+  });
+
+  it.each([
+    ['cron("61 * * * *")', 'cron("61 * * * *"): Invalid value for minute: 61'],
+    ['cron("0 9 * * *", "Mars/Phobos")', 'cron("0 9 * * *"): unknown time zone Mars/Phobos'],
+    ['files("../x")', 'files("../x"): must be relative to the project, and lie in it'],
+    ['webhook("GitHub", () => [])', "name: must be lower-case letters, digits and dashes"],
+    ['webhook("github")', "webhook(…) needs a function that maps"],
+    ['watch("other", "keys")', "map: must be a function"],
+  ])("a source that is none, %s, is a problem at its own place", async (source, message) => {
+    const [name = ""] = source.split("(");
+    const text = [
+      `import { defineResourceManager, ${name} } from "@osolmaz/pi-workflows/resource-managers";`,
+      "const source =",
+      `  ${source};`,
+      "export default defineResourceManager({",
+      '  name: "woken", initialStatus: () => ({}), reconcile: (ctx) => ctx.settled(),',
+      "  sources: [source] });",
+    ];
+    const file = `${FOLDER}/woken.resource-manager.js`;
+    const found = await resolveAll(tempProject({ [file]: text.join("\n") }));
+    expect(lines(found)).toEqual([`${file}:3:3: sources[0]: ${message}`]);
+  });
+
   it("has the limits' defaults", async () => {
     const found = await resolveAll(
       tempProject({ [`${FOLDER}/bare.resource-manager.js`]: define('name: "bare"') }),
@@ -199,7 +244,7 @@ describe("a definition that can't be used is a problem at its file", () => {
     [
       "an unknown source",
       define('name: "bad", sources: [{ kind: "cron" }]'),
-      'sources[0]: must be made by every(…), from "1s" to "366d"',
+      "sources[0]: expression: Invalid input: expected string, received undefined",
     ],
     [
       "a schema that is none",

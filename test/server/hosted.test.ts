@@ -2,11 +2,8 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { conditionTrue } from "../../src/resource-managers/results.ts";
-import {
-  defineResource,
-  defineResourceManager,
-  every,
-} from "../../src/resource-managers/define.ts";
+import { defineResource, defineResourceManager } from "../../src/resource-managers/define.ts";
+import { cron, every } from "../../src/resource-managers/sources.ts";
 import { createServer } from "../../src/server/index.ts";
 import { creation, host, PROJECT, quiet } from "./hosting.ts";
 import { untilTrue } from "./server-process.ts";
@@ -182,6 +179,7 @@ describe("managers handed over as objects", () => {
     ["a name that is none", { ...quiet, name: "Not A Name" }],
     ["a deadline past the longest", { ...quiet, deadlineMs: 600_001 }],
     ["no place to run", { ...quiet, maxConcurrent: 0 }],
+    ["a time that is none", { ...quiet, sources: [cron("61 * * * *")] }],
     ["a schema that is none", { ...quiet, spec: { type: "nonsense" } }],
   ])("are refused with %s, and the start leaves nothing behind", async (_what, manager) => {
     const server = createServer({ home: tempFolder(), managers: [manager], project: PROJECT });

@@ -18,6 +18,17 @@ async function until(done: () => boolean, rounds = 20_000): Promise<void> {
   }
 }
 
+/** A resource of a manager with a schedule, looked at once at midnight, 1 January 2026, UTC. */
+async function benchWithCron(expression: string): Promise<Bench> {
+  const bench = await makeBench();
+  const sources = [{ kind: "cron", expression, timezone: "UTC" } as const];
+  await bench.create(await bench.accept("m", { sources }), "a");
+  bench.runner.answer = () => ({ kind: "settled" });
+  bench.runner.of("a").end();
+  await turns();
+  return bench;
+}
+
 /** Ends every claim for the store, as if its time had passed while nobody renewed it. */
 async function expire({ clock, store }: Bench): Promise<void> {
   clock.jump(60 * 60_000);
@@ -129,12 +140,45 @@ describe("waking", () => {
     bench.runner.of("a").end();
     await turns();
     expect(bench.scheduler.isIdle()).toBe(false);
-    await bench.clock.advance(59_999);
+    await bench.clock.advance(53_999);
+    expect(bench.runner.begun).toHaveLength(1);
+    await bench.clock.advance(6_001);
+    expect(bench.runner.begun).toHaveLength(2);
+    const [waiting] = await bench.store.queue({});
+    expect(waiting).toMatchObject({ cause: "schedule" });
+    expect(waiting?.readyAt).toBeGreaterThan(bench.clock.now() + 47_999);
+    expect(waiting?.readyAt).toBeLessThanOrEqual(bench.clock.now() + 60_000);
+  });
+
+  it("a source with a cron expression looks again at its time, and says which it was", async () => {
+    const bench = await benchWithCron("30 * * * *");
+    await bench.clock.advance(30 * 60_000 - 1);
     expect(bench.runner.begun).toHaveLength(1);
     await bench.clock.advance(1);
     expect(bench.runner.begun).toHaveLength(2);
     const [waiting] = await bench.store.queue({});
-    expect(waiting).toMatchObject({ cause: "schedule", readyAt: bench.clock.now() + 60_000 });
+    expect(waiting).toMatchObject({
+      cause: "cron:30 * * * *",
+      readyAt: Date.UTC(2026, 0, 1, 1, 30),
+    });
+  });
+
+  it("T-2: times missed while the machine slept are made up for by one look", async () => {
+    const bench = await benchWithCron("*/10 * * * *");
+    bench.clock.jump(5 * 3_600_000 + 60_000);
+    await bench.clock.advance(10_000);
+    expect(bench.runner.begun).toHaveLength(2);
+    await bench.clock.advance(5 * 60_000);
+    expect(bench.runner.begun).toHaveLength(2);
+    const [waiting] = await bench.store.queue({});
+    expect(waiting?.readyAt).toBe(Date.UTC(2026, 0, 1, 5, 10));
+  });
+
+  it("a clock that is set back delays no look for longer than its time", async () => {
+    const bench = await benchWithCron("*/10 * * * *");
+    bench.clock.jump(-5 * 3_600_000);
+    await bench.clock.advance(10 * 60_000 + 10_000);
+    expect(bench.runner.begun).toHaveLength(2);
   });
 });
 

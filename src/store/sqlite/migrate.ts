@@ -2,9 +2,10 @@ import type Database from "better-sqlite3";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { INIT } from "./migrations/0001-init.ts";
 import { SYNC } from "./migrations/0002-sync.ts";
+import { SOURCES } from "./migrations/0003-sources.ts";
 
 /** Forward only; a released one is never edited. Its number is its place, counted from one. */
-const MIGRATIONS: readonly string[] = [INIT, SYNC];
+const MIGRATIONS: readonly string[] = [INIT, SYNC, SOURCES];
 
 /** "piWF": tells our databases from others. */
 export const APPLICATION_ID = 0x7069_5746;
