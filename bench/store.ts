@@ -1,6 +1,7 @@
 import { LIMITS } from "../src/model/limits.ts";
 import type { ResolvedManager } from "../src/model/manifest.ts";
-import { systemClock, systemIds } from "../src/server/system.ts";
+import { systemClock } from "../src/model/clock.ts";
+import { systemIds } from "../src/server/system.ts";
 import { openStore } from "../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../src/store/store.ts";
 

@@ -18,12 +18,16 @@ export async function showPlan(
   loaded: Loaded,
   showSecrets: boolean,
 ): Promise<void> {
-  const { output } = cli;
   const shown = masked(plan, loaded, showSecrets);
+  const body = cli.output.format === "json" ? "" : await planText(cli, shown);
+  cli.output.result(shown, () => body);
+}
+
+/** A plan as text for people, in the format that `-o` names. */
+export function planText({ output }: Cli, plan: ShownPlan): Promise<string> {
   const options: RenderOptions = { palette: output.colors };
   if (output.width !== undefined) options.width = output.width;
-  const body = output.format === "json" ? "" : await render(shown, output.format, options);
-  output.result(shown, () => body);
+  return render(plan, output.format, options);
 }
 
 async function render(plan: ShownPlan, format: string, options: RenderOptions): Promise<string> {

@@ -15,7 +15,7 @@ import { columns, table } from "./columns.ts";
 import type { Colors } from "./output.ts";
 import { relative, span } from "./time.ts";
 
-/** A set as it is stored, with what the server is doing about it where one runs. */
+/** A set as it is stored, with what the server is doing about it where that is of interest. */
 export type ShownSync = StoredSyncSet & { activity?: SyncActivity };
 
 /** How it is painted, and from when ages count. */
@@ -40,7 +40,7 @@ export function describeSync(sync: ShownSync, paint: SyncPaint): string {
     ["enabled", `${relative(set.enabledAt, paint.now)} by ${printable(set.enabledBy)}`],
     ...attemptRow("looked at", report.attempted, paint),
     ...attemptRow("applied", report.applied, paint),
-    ["now", activity ? describeActivity(activity, paint.now) : "no server is running"],
+    ...(activity ? [["now", describeActivity(activity, paint.now)]] : []),
   ]);
   const sections = [
     head,

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { systemClock } from "../model/clock.ts";
 import { VERSION } from "../model/installation.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock, Log } from "../model/ports.ts";
@@ -31,7 +32,7 @@ import { Scheduler } from "./scheduler.ts";
 import { createBatchCheck } from "./spec-check.ts";
 import { syncHandlers, watchedBySyncs } from "./sync/handlers.ts";
 import { Syncs } from "./sync/sets.ts";
-import { systemClock, systemIds } from "./system.ts";
+import { systemIds } from "./system.ts";
 
 /** A server that serves. */
 export type Running = { transport: Transport; stop(): Promise<void> };

@@ -1,16 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { LIMITS } from "../model/limits.ts";
+import { systemClock } from "../model/clock.ts";
 import type { Clock, Ids } from "../model/ports.ts";
-
-/** The clock of the machine. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  schedule(callback, delayMs) {
-    const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), LIMITS.maxTimerMs));
-    return () => clearTimeout(timer);
-  },
-};
 
 /** Identities from the machine's clock and its random source. */
 export function systemIds(clock: Clock = systemClock): Ids {

@@ -88,7 +88,7 @@ describe("sync, from enabling to undoing", () => {
     expect(broken).toMatch(/Problems\n {2}\.pi\/resources\/b\.resource\.json:\d+:\d+: /);
     expect(await names()).toContain("counter/b\n");
     git("revert", "--no-edit", "HEAD");
-    expect(await ok(["sync", "now"])).toMatch(/SourceValid +True/);
+    expect(await ok(["sync", "now"])).toMatch(/Synced +True/);
   });
 
   it("A-6: holds a large prune, lists it with its reasons, and deletes that very set once confirmed", async () => {
@@ -104,6 +104,34 @@ describe("sync, from enabling to undoing", () => {
     const prunes = await ok(["sync", "prunes"]);
     expect(prunes).toContain("confirmed by");
     expect(prunes).toContain("counter d");
+  });
+
+  it("compares revisions with the store and with each other, without a checkout", async () => {
+    write(specFile("e"), "not even JSON, and in nobody's way");
+    expect(await ok(["diff", "--rev", "main"])).toContain("1 unchanged");
+    const between = await ok(["diff", "--rev", "main~1..side"], { code: 1 });
+    expect(between).toMatch(/~ update +counter a +spec\.value changed/);
+    expect(await ok(["diff", "--rev", "main~1..main"], { code: 1 })).toContain("4 to prune");
+    expect((await run(["diff", "--rev", "nowhere"])).stderr).toContain(
+      "git knows no commit nowhere",
+    );
+    git("checkout", "--quiet", ".");
+  });
+
+  it("shows what sync would do with the files as they are, once and as they are saved", async () => {
+    write(specFile("e"), specOf("e", 7));
+    expect(await ok(["diff"], { code: 1 })).toMatch(/~ update +counter e +spec\.value changed/);
+    const outcome = await run(["diff", "--watch"], {
+      onOutput: (text, child) => {
+        if (text.includes("~ update") && !text.includes("+ create"))
+          write(specFile("f"), specOf("f", 1));
+        if (text.includes("+ create")) child.kill("SIGINT");
+      },
+    });
+    expect(outcome).toMatchObject({ code: 130 });
+    expect(outcome.stdout).toMatch(/\+ create +counter f +is new/);
+    rmSync(path.join(repository.project, specFile("f")));
+    git("checkout", "--quiet", ".");
   });
 
   it("brings a pruned resource back", async () => {
@@ -122,7 +150,7 @@ describe("sync, from enabling to undoing", () => {
     await ok(["sync", "now"]);
     expect(await ok(["blame", "counter", "e"])).toMatch(/spec\.value +5 /);
     await ok(["server", "stop"]);
-    expect(await ok(["sync", "status"])).toContain("no server is running");
+    expect((await run(["sync", "status"])).stderr).toContain("No server is running");
     await ok(["sync", "disable"]);
     expect((await run(["sync", "status"])).stderr).toContain("not enabled");
     expect(await names()).toContain("counter/e\n");

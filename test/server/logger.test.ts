@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { LOG_ROTATE_BYTES } from "../../src/server/log-file.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { systemClock } from "../../src/server/system.ts";
+import { systemClock } from "../../src/model/clock.ts";
 import { tempFolder } from "./temp.ts";
 
 function logTo(file: string) {

@@ -5,7 +5,9 @@ export const run: Action<object> = async (cli, _options, ...args) => {
   const [hash] = args as [string];
   const client = await cli.client();
   const status = await client.syncConfirmPrune(cli.project, hash);
+  // What it was doing when it answered says nothing about what comes next.
+  const { activity: _activity, ...reported } = status;
   cli.output.result(status, () =>
-    describeSync(status, { colors: cli.output.colors, now: Date.now() }),
+    describeSync(reported, { colors: cli.output.colors, now: Date.now() }),
   );
 };

@@ -18,9 +18,11 @@ export const run: Action<Options> = async (cli, options) => {
   await client.syncEnable(requestOf(cli.project, options));
   // The first sync says at once whether the specs that are there can be used.
   const status = await client.syncNow(cli.project);
+  // What it was doing when it answered says nothing about what comes next.
+  const { activity: _activity, ...reported } = status;
   cli.output.result(status, () =>
     [
-      describeSync(status, { colors: cli.output.colors, now: Date.now() }),
+      describeSync(reported, { colors: cli.output.colors, now: Date.now() }),
       "",
       "From now on it follows by itself; see `pi-workflows sync status`.",
     ].join("\n"),

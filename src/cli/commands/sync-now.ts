@@ -7,8 +7,10 @@ export const run: Action<Options> = async (cli, options) => {
   const client = await cli.client();
   const allowEmpty = options.allowEmpty === true;
   const status = await client.syncNow(cli.project, allowEmpty ? { allowEmpty } : {});
+  // What it was doing when it answered says nothing about what comes next.
+  const { activity: _activity, ...reported } = status;
   cli.output.result(status, () =>
-    describeSync(status, { colors: cli.output.colors, now: Date.now() }),
+    describeSync(reported, { colors: cli.output.colors, now: Date.now() }),
   );
   return exitCodeOf(status);
 };

@@ -15,6 +15,7 @@ export const run: Action<Options> = async (cli, options) => {
   const client = await cli.client({ start: false });
   const syncs = client ? await client.syncStatus(project) : await stored(cli, project);
   if (syncs.length === 0) cli.output.note(NOT_ENABLED);
+  else if (!client) cli.output.note("No server is running, so nothing is synced until one starts.");
   cli.output.result({ syncs }, () => describeAll(cli, syncs));
   return worst(syncs);
 };

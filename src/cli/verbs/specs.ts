@@ -130,9 +130,21 @@ const DIFF: Verb = {
   summary: "Show what apply would do",
   description:
     "Loads and validates the same files as apply, and shows the plan that apply would carry out. " +
-    "Writes nothing and needs no server. The plan's id can be given to apply --plan.",
+    "Writes nothing and needs no server. The plan's id can be given to apply --plan. Without -f, where " +
+    "sync is enabled, it shows what sync would do with the files as they are now.",
   flags: [
     ...LOAD_FLAGS,
+    {
+      flags: "--rev <revision>",
+      description:
+        "compare a commit with the store, or A..B with A, without a checkout; -f names folders",
+      group: LOADING,
+    },
+    {
+      flags: "-w, --watch",
+      description: "go on showing the plan as files are saved",
+      group: "Output:",
+    },
     { flags: "--no-exit-code", description: "exit 0 although there are changes", group: "Output:" },
     outputFlag("fields", "unified", "json", "markdown"),
     SHOW_SECRETS,
@@ -152,6 +164,11 @@ const DIFF: Verb = {
       command: "pi-workflows diff -R -f .pi/resources --prune -o unified",
       does: "The text of every change, deletions too",
     },
+    {
+      command: "pi-workflows diff --rev main..feature",
+      does: "What merging a branch would change",
+    },
+    { command: "pi-workflows diff -f .pi/resources -w", does: "A plan beside your editor" },
   ],
   load: () => import("../commands/diff.ts"),
 };

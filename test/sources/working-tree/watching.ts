@@ -1,6 +1,6 @@
 import path from "node:path";
 import { onTestFinished } from "vitest";
-import { systemClock } from "../../../src/server/system.ts";
+import { systemClock } from "../../../src/model/clock.ts";
 import type { Scan } from "../../../src/sources/working-tree/scan.ts";
 import {
   openWorkTree,
