@@ -1,10 +1,14 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { check, milliseconds } from "./harness.ts";
 import type { Benchmark } from "./harness.ts";
-import { applySpecs, startHost, type Host } from "./host.ts";
+import { startHost, type Host } from "./host.ts";
 import { COMMAND, runNode } from "./processes.ts";
-import { NOOP, makeProject, writeJsonSpec, type Project } from "./project.ts";
+import { NOOP, addManager, makeProject, writeJsonSpec, writeManifest } from "./project.ts";
+import type { Project } from "./project.ts";
 
+/** The keys of another manager, enqueued again at about the rate at which P1 settles them. */
 const LOAD_KEYS = 1_000;
+const LOAD_EVERY_MS = 250;
 
 /** M5: how long the server's event loop is blocked while a large apply runs beside passes. */
 export const m5: Benchmark = {
@@ -13,19 +17,24 @@ export const m5: Benchmark = {
   async run({ quick }) {
     const count = quick ? 2_000 : 10_000;
     const project = makeProject(NOOP, { concurrency: 2 });
+    addManager(project, "load", NOOP.replaceAll("CONCURRENCY", "2"));
+    for (let index = 0; index < LOAD_KEYS; index += 1) writeManifest(project, "load", index, 1);
     const host = await startHost(project, 2);
-    await applySpecs(host, project, LOAD_KEYS);
+    const inProject = { cwd: project.root, env: project.env };
+    const { done } = await host.expect(LOAD_KEYS);
+    await runNode([COMMAND, "apply", "-f", project.specs], inProject);
+    await done;
+
     const stop = new AbortController();
     const load = keepReconciling(host, project, stop.signal);
-    for (let index = LOAD_KEYS; index < LOAD_KEYS + count; index += 1) {
-      writeJsonSpec(project, index);
-    }
+    for (let index = 0; index < count; index += 1) writeJsonSpec(project, index);
+    // What an idle process sees at the same time is the machine's part of it.
+    const idle = monitorEventLoopDelay({ resolution: 1 });
+    idle.enable();
     await host.expect(Number.MAX_SAFE_INTEGER);
-    await runNode([COMMAND, "apply", "-f", project.specs], {
-      cwd: project.root,
-      env: project.env,
-    });
+    await runNode([COMMAND, "apply", "-f", project.specs], inProject);
     const { blocks, settles } = await host.report();
+    idle.disable();
     stop.abort();
     await load;
     check(settles > 0, "passes went on during the apply");
@@ -33,25 +42,24 @@ export const m5: Benchmark = {
     check(store.resources === LOAD_KEYS + count, "every resource is applied");
     await host.stop();
     const what = `blocks of the event loop during an apply of ${count.toLocaleString("en")} beside passes`;
-    const absolute = `${settles.toLocaleString("en")} passes meanwhile`;
+    const meanwhile = `${settles.toLocaleString("en")} passes meanwhile`;
     return [
-      { name: "p99", value: blocks.p99, atMost: 25 },
-      { name: "max", value: blocks.max, atMost: 60 },
-    ].map(({ name, value, atMost }) => ({
+      { name: "p99", value: blocks.p99, atMost: 25, machine: idle.percentile(99) / 1e6 },
+      { name: "max", value: blocks.max, atMost: 60, machine: idle.max / 1e6 },
+    ].map(({ name, value, atMost, machine }) => ({
       goal: "M5",
       what: `${what}, ${name}`,
       value,
       unit: "ms",
       limit: { atMost },
-      absolute: `${milliseconds(value)}; ${absolute}`,
+      absolute: `${meanwhile}; an idle process: ${milliseconds(machine)}`,
     }));
   },
 };
 
-/** Enqueues everything again and again, so that there is always a pass to run. */
 async function keepReconciling(host: Host, project: Project, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await host.client.reconcile({ project: project.root, resourceManager: "widget" });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await host.client.reconcile({ project: project.root, resourceManager: "load" });
+    await new Promise((resolve) => setTimeout(resolve, LOAD_EVERY_MS));
   }
 }
