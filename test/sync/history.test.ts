@@ -294,7 +294,9 @@ describe("a repository that can't be read as it should", () => {
     repo.commit("specs are a submodule");
     const { client } = await syncServer();
     const status = await enabled(client, repo, { roots: ["specs/resources"] });
-    expect(status.report.problems).toMatchObject([{ file: "specs" }]);
+    expect(status.report.problems).toMatchObject([
+      { file: "specs/resources", message: expect.stringContaining("submodule specs") },
+    ]);
   });
 });
 

@@ -54,7 +54,7 @@ class World {
         },
       },
       { set: SET, report: EMPTY_REPORT },
-      (_set, onHint) => {
+      (_set, { onHint }) => {
         this.hint = onHint;
         return this.#source;
       },
@@ -81,9 +81,11 @@ class World {
         problems: [],
         absentRoots: [],
         changed: undefined,
+        isOfDisk: false,
       }),
     reading: (revision) => ({ revision: { gitDir: "/none", commit: revision.id } }),
     originOf: ({ id }) => ({ commit: id }),
+    include: () => undefined,
     removals: () => Promise.resolve(new Map()),
     deaf: undefined,
     close: () => Promise.resolve(),

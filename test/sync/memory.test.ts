@@ -15,6 +15,7 @@ function listing(specs: Record<string, string>, changed?: string[]): Listing {
     problems: [],
     absentRoots: [],
     changed: changed && new Set(changed),
+    isOfDisk: false,
   };
 }
 
@@ -36,6 +37,7 @@ function loaded(specs: Record<string, string>, more: Partial<Resolution> = {}): 
   const input = { path: `${PROJECT}/lib/schema.ts`, sha256: "x" };
   const widget = { ...resolvedManager("widget"), inputs: [input], bundle: "" };
   return {
+    project: PROJECT,
     revision: REVISION,
     listing: listing(specs),
     resolution: {
@@ -87,12 +89,6 @@ describe("what must be loaded again", () => {
       expect(staleFiles(PROJECT, listing(SPECS, [file]), memory)).toHaveLength(3);
     }
   });
-
-  it("is a link each time, since what it leads to may have changed", () => {
-    const specs = { "l.resource.json": "link:1" };
-    const linked = remember(loaded(specs), undefined);
-    expect(staleFiles(PROJECT, listing(specs, []), linked)).toEqual(["l.resource.json"]);
-  });
 });
 
 describe("memory", () => {
@@ -117,6 +113,18 @@ describe("memory", () => {
   it("A-5: does not hold a file that was not read", () => {
     const memory = remember(loaded(SPECS, { files: [] }), undefined);
     expect(memory.files.size).toBe(0);
+  });
+
+  it("knows what is imported, and what has a problem, with the hash of what was loaded", () => {
+    const files = [...Object.keys(SPECS), "lib/size.ts", "lib/bad.ts"];
+    const read = files.map((file) => ({ file, sha256: `hash of ${file}` }));
+    const problems = [problem("lib/bad.ts", "b.resource.json")];
+    const memory = remember(loaded(SPECS, { files: read, problems }), undefined);
+    expect(Object.fromEntries(memory.modules)).toEqual({
+      "lib/size.ts": "hash of lib/size.ts",
+      "lib/bad.ts": "hash of lib/bad.ts",
+      "lib/schema.ts": "x",
+    });
   });
 
   it("forgets files that are gone and keeps those that were not loaded again", () => {

@@ -1,12 +1,12 @@
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
 import type { SyncRevision, SyncSet } from "../../model/sync.ts";
 import { watchBranch, type BranchWatch } from "../../sources/git/branch-watch.ts";
+import { findCommittedSpecs } from "../../sources/git/committed-specs.ts";
 import { changedFiles, readCommit, type Commit } from "../../sources/git/commits.ts";
 import { openObjects, type ObjectReader } from "../../sources/git/objects.ts";
 import { findRepository, type Repository } from "../../sources/git/repository.ts";
 import { findRemovals } from "./removals.ts";
 import type { FileOrigin, Listing, Look, Source } from "./source.ts";
-import { isLink, listSpecs } from "./tree-listing.ts";
 
 /** What is open while the repository can be read. */
 type Open = { repository: Repository; objects: ObjectReader; watch: BranchWatch };
@@ -53,10 +53,10 @@ export class CommittedSource implements Source {
   async list(revision: SyncRevision, since: SyncRevision | undefined): Promise<Listing> {
     const repository = this.#repository();
     const [found, changed] = await Promise.all([
-      listSpecs(repository, revision.id, this.#set.roots),
+      findCommittedSpecs(repository, revision.id, this.#set.roots),
       changedSince(repository, since, revision),
     ]);
-    return { ...found, absentRoots: [], changed };
+    return { ...found, absentRoots: [], changed, isOfDisk: false };
   }
 
   reading({ id }: SyncRevision): ReturnType<Source["reading"]> {
@@ -66,12 +66,16 @@ export class CommittedSource implements Source {
   originOf(revision: SyncRevision, { specs }: Listing, file: string | undefined): FileOrigin {
     const blob = file === undefined ? undefined : specs.get(file);
     return {
-      ...(blob === undefined || isLink(blob) ? {} : { blob }),
+      ...(blob === undefined ? {} : { blob }),
       commit: revision.id,
       ...(revision.author === undefined ? {} : { author: revision.author }),
       ...(revision.committedAt === undefined ? {} : { committedAt: revision.committedAt }),
       dirty: false,
     };
+  }
+
+  include(): void {
+    // What specs import is part of the commit, whose changes are told whole.
   }
 
   removals(files: readonly string[], revision: SyncRevision): Promise<Map<string, SyncRevision>> {

@@ -18,6 +18,7 @@ export type LoadContext = {
 
 /** A revision, loaded: what was read now, and memory for the rest. */
 export type Loaded = {
+  project: string;
   revision: SyncRevision;
   listing: Listing;
   /** Of the files that were read now. */
@@ -35,25 +36,28 @@ export async function loadRevision(
   revision: SyncRevision,
   memory: Memory | undefined,
 ): Promise<Loaded> {
-  const listing = await context.source.list(revision, memory?.revision);
-  const stale = staleFiles(context.project, listing, memory);
-  const resolution = await read(context, revision, stale);
+  const { project, source } = context;
+  const listing = await source.list(revision, memory?.revision);
+  const stale = staleFiles(project, listing, memory);
+  const state = { project, revision, listing };
+  const resolution = await read(context, state, stale);
   if (!memory || !managersDiffer(memory, resolution)) {
-    return combine({ revision, listing, resolution, fresh: new Set(stale) }, memory);
+    return combine({ ...state, resolution, fresh: new Set(stale) }, memory);
   }
   const all = [...listing.specs.keys()];
-  const again = await read(context, revision, all);
-  return combine({ revision, listing, resolution: again, fresh: new Set(all) }, undefined);
+  const again = await read(context, state, all);
+  return combine({ ...state, resolution: again, fresh: new Set(all) }, undefined);
 }
 
 /** Loads more files of the same revision, for the bodies of what stands in them. */
 export async function loadMore(
   context: LoadContext,
-  { revision, listing, resolution, fresh }: Loaded,
+  loaded: Loaded,
   files: readonly string[],
   memory: Memory | undefined,
 ): Promise<Loaded> {
-  const more = await read(context, revision, files);
+  const { resolution, fresh } = loaded;
+  const more = await read(context, loaded, files);
   const both: Resolution = {
     desired: [...resolution.desired, ...more.desired],
     managers: unionOf(resolution.managers, more.managers),
@@ -61,15 +65,12 @@ export async function loadMore(
     files: [...resolution.files, ...more.files],
     imports: { ...resolution.imports, ...more.imports },
   };
-  return combine(
-    { revision, listing, resolution: both, fresh: new Set([...fresh, ...files]) },
-    memory,
-  );
+  return combine({ ...loaded, resolution: both, fresh: new Set([...fresh, ...files]) }, memory);
 }
 
 async function read(
   { project, source, resolve: run, globalFolder, signal }: LoadContext,
-  revision: SyncRevision,
+  { revision, listing }: Pick<Loaded, "revision" | "listing">,
   files: readonly string[],
 ): Promise<Resolution> {
   if (files.length === 0) return { desired: [], managers: [], problems: [], files: [] };
@@ -80,7 +81,18 @@ async function read(
     signal,
     ...source.reading(revision),
   });
+  if (listing.isOfDisk) refuseMoved(listing, resolution);
   return { ...resolution, problems: [...resolution.problems, ...unread(files, resolution)] };
+}
+
+/** Thrown where files changed between being listed and being loaded: neither state is whole. */
+export class Moved extends Error {}
+
+function refuseMoved({ specs }: Listing, { files }: Resolution): void {
+  for (const { file, sha256 } of files) {
+    const listed = specs.get(file);
+    if (listed !== undefined && listed !== sha256) throw new Moved(`${file} changed meanwhile`);
+  }
 }
 
 // A file that was to be read, was not, and has no problem either would look like an empty one.

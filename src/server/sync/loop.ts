@@ -7,11 +7,12 @@ import type { resolve } from "../../runner/resolver.ts";
 import type { ResourceManagerStore, SyncRecord } from "../../store/store.ts";
 import type { Changes } from "../changes.ts";
 import type { SyncActivity, SyncStatus } from "../protocol.ts";
+import { Moved } from "./load.ts";
 import type { Memory } from "./memory.ts";
 import type { Consent } from "./plan-revision.ts";
 import { afterFailure, afterTrouble, underNewName } from "./report.ts";
 import { SettleTimer } from "./settle-timer.ts";
-import type { Source } from "./source.ts";
+import type { Source, SourceServices } from "./source.ts";
 import { syncOnce, type SyncJob } from "./sync-once.ts";
 
 /** What every loop needs of the server. */
@@ -32,6 +33,9 @@ export type LoopServices = {
 // Catches lost hints: one round trip to a git process that is there anyway (notes of the design: a
 // sweep each 2 to 5 seconds).
 const SWEEP_MS = 5_000;
+
+/** Opens the source of a set. */
+export type OpenSource = (set: SyncSet, services: SourceServices) => Source;
 
 type Waiter = {
   consent: Consent;
@@ -56,6 +60,8 @@ export class SyncLoop {
   #dirty = true;
   /** The store may have changed, or another try is due: the plan is made again, same tree or not. */
   #again = true;
+  /** Files changed while they were loaded, so what they are now is looked for. */
+  #moved = false;
   #failures = 0;
   /** When another try is due by itself, on the monotonic clock. */
   #retryAt: number | undefined;
@@ -68,13 +74,14 @@ export class SyncLoop {
   constructor(
     services: LoopServices,
     stored: { set: SyncSet; report: SyncReport },
-    openSource: (set: SyncSet, onHint: () => void) => Source,
+    openSource: OpenSource,
   ) {
     this.#services = services;
     this.#set = stored.set;
     this.#report = stored.report;
     this.#activity = { state: "waiting", since: services.clock.now() };
-    this.#source = openSource(stored.set, () => this.#hint());
+    const { clock, globalFolder } = services;
+    this.#source = openSource(stored.set, { clock, globalFolder, onHint: () => this.#hint() });
     this.#settle = new SettleTimer(services.clock, () => this.#wake());
   }
 
@@ -120,9 +127,9 @@ export class SyncLoop {
     this.#settle.cancel();
     this.#clearTimers();
     this.#loading?.controller.abort();
-    await this.#running;
+    // A look may wait for files to settle, and closing ends that wait.
+    await Promise.all([this.#running, this.#source.close()]);
     for (const { reject } of this.#waiters.splice(0)) reject(ended());
-    await this.#source.close();
   }
 
   #hint(): void {
@@ -159,7 +166,7 @@ export class SyncLoop {
   async #supersede(): Promise<void> {
     const loading = this.#loading;
     if (!loading) return;
-    const look = await this.#source.look();
+    const look = await this.#source.look(false);
     if (!("revision" in look) || look.revision.id === loading.revision) return;
     loading.controller.abort();
   }
@@ -169,8 +176,11 @@ export class SyncLoop {
     const again = this.#again || waiters.length > 0;
     this.#again = false;
     try {
-      const look = await this.#source.look();
-      if ("trouble" in look) {
+      const look = await this.#source.look(waiters.length > 0 || this.#moved);
+      this.#moved = false;
+      if (this.#stopped) {
+        this.#waiters.unshift(...waiters.splice(0));
+      } else if ("trouble" in look) {
         await this.#put(afterTrouble(this.#report, look.trouble, this.#services.clock.now()));
         this.#again = true;
       } else {
@@ -200,11 +210,13 @@ export class SyncLoop {
       const consent = this.#consent(revision, waiters);
       const { record, memory, retry } = await syncOnce(this.#job(revision, consent, controller));
       this.#memory = memory;
+      this.#source.include(memory.modules);
       if (retry) this.#postpone();
       else this.#succeeded();
       await this.#put(record);
     } catch (thrown) {
-      if (controller.signal.aborted) {
+      this.#moved = thrown instanceof Moved;
+      if (controller.signal.aborted || this.#moved || this.#stopped) {
         // Whoever waits, waits for the revision that took its place.
         this.#waiters.unshift(...waiters.splice(0));
         this.#again = again;

@@ -5,7 +5,6 @@ import { DEFINITIONS_FOLDER, displayPath } from "../../sources/project.ts";
 import { isTypeScript } from "../../sources/spec-file.ts";
 import type { Loaded } from "./load.ts";
 import type { Listing } from "./source.ts";
-import { isLink } from "./tree-listing.ts";
 
 type FileMemory = {
   /** Hash of the content that was loaded. */
@@ -24,6 +23,8 @@ export type Memory = {
   revision: SyncRevision;
   files: Map<string, FileMemory>;
   managers: Map<string, ResolvedManager>;
+  /** What specs and definitions import, or what has a problem, with the hash of what was loaded. */
+  modules: Map<string, string>;
 };
 
 // A canonical status is never empty, so this tells entries that were kept without their bodies.
@@ -80,6 +81,7 @@ export function remember(loaded: Loaded, memory: Memory | undefined): Memory {
     revision,
     files: new Map(),
     managers: new Map(managers.map((manager) => [manager.name, manager])),
+    modules: new Map(),
   };
   const sound = soundFiles(loaded);
   const byFile = groupByFile(resolution.desired);
@@ -88,16 +90,34 @@ export function remember(loaded: Loaded, memory: Memory | undefined): Memory {
     if (!fresh.has(file)) {
       if (before) kept.files.set(file, before);
     } else if (sound.has(file)) {
-      const imports = importsOf(file, content, resolution);
+      const imports = isTypeScript(file) ? resolution.imports?.[file] : [];
       kept.files.set(file, { content, imports, desired: byFile.get(file) ?? [] });
     }
   }
+  kept.modules = modulesOf(loaded, kept, memory);
   return kept;
 }
 
-function importsOf(file: string, content: string, { imports }: Resolution): string[] | undefined {
-  if (isLink(content)) return undefined;
-  return isTypeScript(file) ? imports?.[file] : [];
+function modulesOf(
+  { project, listing, resolution }: Loaded,
+  { files, managers }: Memory,
+  before: Memory | undefined,
+): Map<string, string> {
+  const hashes = new Map(before?.modules);
+  for (const { file, sha256 } of resolution.files) hashes.set(file, sha256);
+  const modules = new Map<string, string>();
+  const names = [
+    ...[...files.values()].flatMap(({ imports = [] }) => imports),
+    ...Object.values(resolution.imports ?? {}).flat(),
+    ...resolution.problems.map(({ file }) => file),
+  ];
+  for (const name of names) {
+    if (!listing.specs.has(name)) modules.set(name, hashes.get(name) ?? "");
+  }
+  for (const { inputs } of managers.values()) {
+    for (const { path, sha256 } of inputs) modules.set(displayPath(project, path), sha256);
+  }
+  return modules;
 }
 
 /** Files of this load that were read and have no problem; none where a problem belongs to no file. */

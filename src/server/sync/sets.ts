@@ -5,10 +5,10 @@ import type { SyncEnable, SyncStatus } from "../protocol.ts";
 import { CommittedSource } from "./committed-source.ts";
 import { setToEnable } from "./enable.ts";
 import { SyncLoop, type LoopServices } from "./loop.ts";
-import type { Source } from "./source.ts";
+import type { Source, SourceServices } from "./source.ts";
 import type { SyncFeed } from "./stream.ts";
 import { undelete } from "./undelete.ts";
-import { workingTreeSource } from "./working-tree-source.ts";
+import { WorkingTreeSource } from "./working-tree-source.ts";
 
 /**
  * Every sync of a server: one loop for each set that is enabled. Enabling, disabling and changing
@@ -145,10 +145,11 @@ export class Syncs implements SyncFeed {
   }
 }
 
-function openSource(set: SyncSet, onHint: () => void): Source {
+function openSource(set: SyncSet, services: SourceServices): Source {
   const { source } = set;
-  if (source.kind === "committed") return new CommittedSource(set, source.branch, onHint);
-  return workingTreeSource(set, onHint);
+  return source.kind === "committed"
+    ? new CommittedSource(set, source.branch, services.onHint)
+    : new WorkingTreeSource(set, services);
 }
 
 function nothingWaits(project: string): PiWorkflowsError {

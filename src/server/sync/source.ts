@@ -1,7 +1,17 @@
 import type { Origin } from "../../model/resource.ts";
 import type { Problem } from "../../model/manifest.ts";
 import type { SyncRevision } from "../../model/sync.ts";
+import type { Clock } from "../../model/ports.ts";
 import type { ResolveRequest } from "../../runner/resolver.ts";
+
+/** What sources need of the server. */
+export type SourceServices = {
+  clock: Clock;
+  /** The user's folder of definitions. */
+  globalFolder: string;
+  /** To be called whenever a look may be worth while. */
+  onHint: () => void;
+};
 
 /** What a source is at: a revision, or why none can be told. */
 export type Look = { revision: SyncRevision } | { trouble: Trouble };
@@ -24,6 +34,8 @@ export type Listing = {
   absentRoots: string[];
   /** Files that differ from the revision compared with; undefined where that can't be told. */
   changed: ReadonlySet<string> | undefined;
+  /** True where `specs` has the SHA-256 of files on disk, which may change while they are loaded. */
+  isOfDisk: boolean;
 };
 
 /** What generations keep of where they came from (A-13). */
@@ -34,12 +46,17 @@ export type FileOrigin = Pick<Origin, "blob" | "commit" | "author" | "committedA
  * and a sweep looks now and then without one.
  */
 export type Source = {
-  /** Says what it is at now; cheap where nothing changed. Throws nothing but mistakes of ours. */
-  look(): Promise<Look>;
+  /**
+   * Says what it is at now; cheap where nothing changed. `isFresh` looks again without waiting for
+   * a hint. Throws nothing but mistakes of ours.
+   */
+  look(isFresh: boolean): Promise<Look>;
   /** @throws PiWorkflowsError where the revision can't be read */
   list(revision: SyncRevision, since: SyncRevision | undefined): Promise<Listing>;
   /** What a resolver must know to read the files of this revision; call after a look. */
   reading(revision: SyncRevision): Pick<ResolveRequest, "revision">;
+  /** What specs and definitions import, with the hash of what was loaded: changes of it count too. */
+  include(modules: ReadonlyMap<string, string>): void;
   originOf(revision: SyncRevision, listing: Listing, file: string | undefined): FileOrigin;
   /** Which commit removed which of some files that `revision` does not have, where it can be told. */
   removals(files: readonly string[], revision: SyncRevision): Promise<Map<string, SyncRevision>>;
