@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { ManagerProposal } from "../model/batch.ts";
 import type { Desired, LoadedSpecs, Problem } from "../model/manifest.ts";
 import { definitionLoader, type DefinitionLoader } from "./definition-loader.ts";
-import { evaluateSpecs } from "./evaluate-specs.ts";
+import { alterChance, type Chance } from "./chance.ts";
 import { withFrames } from "./frames.ts";
 import { guardProcess, type ProcessGuard } from "./guard.ts";
 import { type RawManifest, readJsonSpec, type SpecDocument } from "./json-spec.ts";
@@ -11,7 +11,9 @@ import { isOwnCode } from "./installed.ts";
 import { displayPath } from "./project.ts";
 import { openProjectFiles, type ProjectFiles, type RevisionSource } from "./project-files.ts";
 import { bundlePlaces, type BundlePlaces } from "./source-map.ts";
-import { bundleSpecs } from "./spec-bundle.ts";
+import { describeMove } from "./moved-fields.ts";
+import { formatPath } from "./issue.ts";
+import { loadTypeScriptSpecs, type TypeScriptSpecs, type Unsteady } from "./typescript-specs.ts";
 import { ALL_TYPESCRIPT, isTypeScript } from "./spec-file.ts";
 import { problemOf, readFault } from "./text.ts";
 import { managerNameOf, validate } from "./validate.ts";
@@ -57,19 +59,30 @@ export async function load(request: LoadRequest, sink: LoadSink): Promise<void> 
   const projectFiles = await openProjectFiles(request, request.revision);
   const guard = guardProcess();
   const places = bundlePlaces(request.project);
-  const context = { request, sink, guard, places, projectFiles, definitions: definitions() };
+  const chance = alterChance();
+  const context = {
+    request,
+    sink,
+    guard,
+    chance,
+    places,
+    projectFiles,
+    definitions: definitions(),
+  };
   try {
     if (request.managers === "all") context.definitions.beginAll();
     else request.managers.forEach((name) => context.definitions.begin(name));
     const json = await readJsonSpecs(context);
-    const typed = await loadTypeScriptSpecs(context);
+    const typed = await evaluateTypeScript(context);
     await context.definitions.finish();
     const problems = [...json.problems, ...typed.problems];
+    problems.push(...unsteadyProblems(context, typed.unsteady));
     problems.push(...(await validateAll([...json.manifests, ...typed.manifests], context)));
     sink.onFile(undefined);
     await report(context, [...missingManagers(context), ...problems]);
   } finally {
     guard.release();
+    chance.release();
     await projectFiles.close();
   }
 
@@ -86,6 +99,7 @@ type Context = {
   request: LoadRequest;
   sink: LoadSink;
   guard: ProcessGuard;
+  chance: Chance;
   places: BundlePlaces;
   projectFiles: ProjectFiles;
   definitions: DefinitionLoader;
@@ -126,39 +140,69 @@ async function readJsonSpecs(context: Context): Promise<SpecDocument> {
   }
 }
 
-function take({ definitions }: Context, result: SpecDocument, found: SpecDocument): void {
+function take(context: Context, result: SpecDocument, found: SpecDocument): void {
   for (const manifest of found.manifests) {
     result.manifests.push(manifest);
-    const name = managerNameOf(manifest);
-    if (name !== undefined) definitions.begin(name);
+    beginManager(context, manifest);
   }
   result.problems.push(...found.problems);
 }
 
-async function loadTypeScriptSpecs(context: Context): Promise<SpecDocument> {
-  const { request, sink, guard, places, projectFiles } = context;
+function beginManager({ definitions }: Context, manifest: RawManifest): void {
+  const name = managerNameOf(manifest);
+  if (name !== undefined) definitions.begin(name);
+}
+
+const NO_TYPESCRIPT: TypeScriptSpecs = {
+  manifests: [],
+  problems: [],
+  unsteady: [],
+  inputs: new Map(),
+  imports: new Map(),
+};
+
+async function evaluateTypeScript(context: Context): Promise<TypeScriptSpecs> {
+  const { request, sink, guard, places, projectFiles, chance } = context;
   const { project, scratch, evaluateMs } = request;
   const files = request.files.filter(isTypeScript);
-  if (files.length === 0) return { manifests: [], problems: [] };
-  const onImport = () => sink.onFile(ALL_TYPESCRIPT);
-  const options = { project, projectFiles, scratch, places, onImport };
-  const bundle = await bundleSpecs(files, options);
+  if (files.length === 0) return NO_TYPESCRIPT;
   const shown = (file: string) => displayPath(project, file);
-  const onFile = (file: string) => sink.onFile(shown(file));
-  const found = await evaluateSpecs(bundle.thunks, { project, places, guard, evaluateMs, onFile });
+  const found = await loadTypeScriptSpecs(files, {
+    project,
+    projectFiles,
+    scratch,
+    evaluateMs,
+    places,
+    guard,
+    chance,
+    onImport: () => sink.onFile(ALL_TYPESCRIPT),
+    onFile: (file) => sink.onFile(shown(file)),
+  });
   sink.onFile(undefined);
-  const result: SpecDocument = { manifests: [], problems: [...bundle.problems] };
+  const result: SpecDocument = { manifests: [], problems: [] };
   take(context, result, found);
+  for (const { manifest } of found.unsteady) beginManager(context, manifest);
   await sink.files(
-    [...bundle.inputs]
+    [...found.inputs]
       .filter(([file]) => !isOwnCode(file))
       .map(([file, sha256]) => ({ file: shown(file), sha256 })),
   );
-  const imports = [...bundle.imports].map(
-    ([file, some]) => [shown(file), some.map(shown)] as const,
-  );
+  const imports = [...found.imports].map(([file, some]) => [shown(file), some.map(shown)] as const);
   await sink.imports(Object.fromEntries(imports));
-  return result;
+  return { ...found, ...result };
+}
+
+/** A problem for each field that is another one each time. */
+function unsteadyProblems({ definitions }: Context, unsteady: readonly Unsteady[]): Problem[] {
+  return unsteady.flatMap(({ manifest, fields, asked }) => {
+    const definition = definitions.get(managerNameOf(manifest) ?? "");
+    const secretPaths = "unusable" in definition ? undefined : definition.proposal.secretPaths;
+    return fields.map((field): Problem => {
+      const moved = describeMove(field, secretPaths);
+      const message = `${moved}; a spec must not depend on a clock or on chance (${asked})`;
+      return { ...manifest.at(field.path), path: formatPath(field.path), message };
+    });
+  });
 }
 
 async function validateAll(manifests: RawManifest[], context: Context): Promise<Problem[]> {

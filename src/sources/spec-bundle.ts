@@ -12,10 +12,20 @@ import type { ProjectFiles } from "./project-files.ts";
 import type { BundlePlaces } from "./source-map.ts";
 import { problemOf, readFault } from "./text.ts";
 
+/** One file of a bundle. */
+export type SpecThunk = {
+  /** Absolute path. */
+  file: string;
+  evaluate: Evaluate;
+  /** The same in new instances of all modules but those of packages. */
+  evaluateAgain: Evaluate;
+};
+type Evaluate = () => Promise<Record<string, unknown>>;
+
 /** TypeScript spec files built together; each is evaluated when its thunk is called. */
 export type SpecBundle = {
   /** Absolute paths of the files that could be built, with what evaluates each. */
-  thunks: { file: string; evaluate: () => Promise<Record<string, unknown>> }[];
+  thunks: SpecThunk[];
   inputs: BundleInputs;
   /** Of those files: the local files that each imports, directly or not, by absolute path. */
   imports: Map<string, string[]>;
@@ -30,6 +40,8 @@ export type SpecBundleOptions = {
   places: BundlePlaces;
   /** Called around the one step that evaluates packages, which belongs to no single file. */
   onImport: (files: readonly string[]) => void;
+  /** Runs that step. */
+  evaluate: <T>(step: () => Promise<T>) => Promise<T>;
 };
 
 /**
@@ -121,11 +133,16 @@ async function importBundle(
   places.add(bundle, map);
   options.onImport(files);
   try {
-    const { default: thunks } = (await import(pathToFileURL(bundle).href)) as {
-      default: SpecBundle["thunks"][number]["evaluate"][];
-    };
+    const { href } = pathToFileURL(bundle);
+    const instance = async (url: string) =>
+      ((await import(url)) as { default: Evaluate[] }).default;
+    const thunks = await options.evaluate(() => instance(href));
     return {
-      thunks: files.map((file, index) => ({ file, evaluate: thunks[index] as () => never })),
+      thunks: files.map((file, index) => ({
+        file,
+        evaluate: thunks[index] as Evaluate,
+        evaluateAgain: async () => ((await instance(`${href}?again`))[index] as Evaluate)(),
+      })),
       inputs,
       imports,
       problems: [],

@@ -62,7 +62,7 @@ describe("A-11: what editors do to a file ends in what was saved, with nothing i
     },
   };
   for (const [name, save] of Object.entries(patterns)) {
-    it(name, async () => {
+    it(`a file ${name}`, async () => {
       const project = tempProject({ [A]: before });
       const { states, until } = await watching(project.root);
       await save(project.path(A));
