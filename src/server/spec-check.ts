@@ -110,7 +110,7 @@ async function compile({ name, specSchema, storedSchema }: ManagerRecord): Promi
     );
   }
   try {
-    return await prepareSchema(schema);
+    return await prepareSchema(schema, { isChecked: true });
   } catch (cause) {
     const { message } = toPiWorkflowsError(cause);
     throw new PiWorkflowsError("INVALID_DEFINITION", `The spec schema of ${name}: ${message}`, {

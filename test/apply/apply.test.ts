@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { RUN_ITEMS } from "../../src/apply/batches.ts";
 import { apply } from "../../src/apply/apply.ts";
 import type { ApplyOptions } from "../../src/apply/apply.ts";
 import { makePlan } from "../../src/apply/make-plan.ts";
 import { expectPlan, pruneRefusal } from "../../src/apply/refusals.ts";
 import { hasChanges } from "../../src/diff/plan.ts";
 import type { PlanRequest } from "../../src/diff/plan.ts";
-import { LIMITS } from "../../src/model/limits.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import type { LoadedSpecs } from "../../src/model/manifest.ts";
 import type { Desired } from "../../src/model/manifest.ts";
@@ -95,7 +95,7 @@ describe("applying a plan", () => {
 
   it("sends batches of the largest size, dependencies first, and tells how far it is", async () => {
     const target = new MemoryTarget();
-    const count = LIMITS.batch + 1;
+    const count = RUN_ITEMS + 1;
     const chain = Array.from({ length: count }, (_, index) =>
       declared(`k${index}`, 1, { dependsOn: index === 0 ? [] : [`job/k${index - 1}`] }),
     );
@@ -106,11 +106,11 @@ describe("applying a plan", () => {
       {},
       { onProgress: ({ done, total }) => progress.push(`${done}/${total}`) },
     );
-    expect(target.commits.map(({ changes }) => changes.length)).toEqual([LIMITS.batch, 1]);
+    expect(target.commits.map(({ changes }) => changes.length)).toEqual([RUN_ITEMS, 1]);
     expect(target.commits.flatMap(({ changes }) => changes.map(({ key }) => key))).toEqual(
       chain.map(({ key }) => key),
     );
-    expect(progress).toEqual([`0/${count}`, `${LIMITS.batch}/${count}`, `${count}/${count}`]);
+    expect(progress).toEqual([`0/${count}`, `${RUN_ITEMS}/${count}`, `${count}/${count}`]);
   });
 
   it("cuts batches so that each fits one request", async () => {
@@ -193,7 +193,7 @@ describe("applying where something is wrong", () => {
 
   it("ends at the first refused batch otherwise, and says what was written before", async () => {
     const target = new MemoryTarget();
-    const specs = loaded(many(LIMITS.batch + 5));
+    const specs = loaded(many(RUN_ITEMS + 5));
     let commits = 0;
     target.beforeCommit = () => {
       commits += 1;
@@ -201,9 +201,9 @@ describe("applying where something is wrong", () => {
     };
     const error = await caught(applyTo(target, specs));
     expect(error.code).toBe("STORE_FULL");
-    expect(error.message).toBe("no space (1000 of 1005 changes were written before)");
+    expect(error.message).toBe("no space (500 of 505 changes were written before)");
     const { receipt } = error.details as { receipt: { actions: { outcome: string }[] } };
-    expect(receipt.actions.filter(({ outcome }) => outcome === "done")).toHaveLength(1_000);
+    expect(receipt.actions.filter(({ outcome }) => outcome === "done")).toHaveLength(RUN_ITEMS);
     target.beforeCommit = () => undefined;
     await applyTo(target, specs);
     expect(await keys(target)).toHaveLength(1_005);
