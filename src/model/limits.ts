@@ -99,6 +99,11 @@ export const LIMITS = {
   passesKept: 20,
   eventsKept: 200,
   generationsKept: 50,
+  /** Keys that one call of a source's `map` may return, and how long it may take. */
+  mappedKeys: 1_000,
+  mapMs: 5 * SECOND,
+  /** Runners that map at once, beside those of passes. */
+  mapConcurrency: 2,
   /** Sources of one definition, and globs of one `files` source. */
   sources: 32,
   globs: 32,

@@ -4,19 +4,23 @@
  */
 import { pathToFileURL } from "node:url";
 import { format } from "node:util";
-import type { PassResult } from "../model/pass.ts";
 import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
 import { openChildChannel } from "./child-channel.ts";
 import { createChildHost, type ChildHost } from "./child-host.ts";
 import { liveChildProcesses, watchChildProcesses } from "./child-processes.ts";
+import { mapKeys } from "./map-keys.ts";
 import { messageOf } from "./message.ts";
 import { failure, startPass } from "./pass.ts";
-import type { ToRunner } from "./protocol.ts";
+import type { FromRunner, ToRunner } from "./protocol.ts";
 
+type Answer = Pick<Ended, "type" | "result">;
+type Ended = Extract<FromRunner, { type: "result" | "mapped" }>;
 type Current = {
   pass: number;
   host: ChildHost;
   controller: AbortController;
+  /** How it ends where an error is thrown that nobody catches. */
+  broken: (thrown: unknown) => Answer;
 };
 
 let manager: ResourceManager | undefined;
@@ -26,6 +30,9 @@ const channel = openChildChannel((message) => {
   switch (message.type) {
     case "run":
       void run(message);
+      break;
+    case "map":
+      void map(message);
       break;
     case "reply":
       current?.host.onReply(message);
@@ -41,26 +48,44 @@ const channel = openChildChannel((message) => {
 });
 
 async function run({ pass, request }: Extract<ToRunner, { type: "run" }>): Promise<void> {
-  const host = createChildHost(channel, pass);
-  const controller = new AbortController();
-  // Set before the author's code runs: what that throws or prints must find its pass.
-  current = { pass, host, controller };
+  const { host, controller } = begin(pass, (thrown) => ({
+    type: "result",
+    result: { ...failure(thrown), terminal: false },
+  }));
   const options = { pass: request, host, signal: controller.signal, now: Date.now };
-  finish(pass, await startPass(manager as ResourceManager, options).result, false);
+  const { result } = startPass(manager as ResourceManager, options);
+  finish(pass, { type: "result", result: await result }, false);
 }
 
-/** Reports the end of a pass, once. */
-function finish(pass: number, result: PassResult, broken: boolean): void {
+async function map({ pass, request }: Extract<ToRunner, { type: "map" }>): Promise<void> {
+  begin(pass, (thrown) => ({
+    type: "mapped",
+    result: { kind: "invalid", message: messageOf(thrown) },
+  }));
+  const result = await mapKeys(manager as ResourceManager, request, process.env);
+  finish(pass, { type: "mapped", result }, false);
+}
+
+/** Set before the author's code runs: what that throws or prints must find its pass. */
+function begin(pass: number, broken: Current["broken"]): Current {
+  const host = createChildHost(channel, pass);
+  current = { pass, host, controller: new AbortController(), broken };
+  return current;
+}
+
+/** Reports the end of a pass or a map, once. */
+function finish(pass: number, answer: Answer, broken: boolean): void {
   if (current?.pass !== pass) return;
   current = undefined;
   const retire = broken || liveChildProcesses() > 0;
-  channel.send({ type: "result", pass, result, rss: process.memoryUsage.rss(), retire });
+  const rss = process.memoryUsage.rss();
+  channel.send({ ...answer, pass, rss, retire } as Ended);
 }
 
 /** An error that nobody caught fails its pass; what is left of the pass ends with this process. */
 function onStray(thrown: unknown): void {
   if (current !== undefined) {
-    finish(current.pass, { ...failure(thrown), terminal: false }, true);
+    finish(current.pass, current.broken(thrown), true);
     return;
   }
   console.error("an error after the pass had ended:", thrown);

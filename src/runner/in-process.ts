@@ -4,7 +4,8 @@ import type { Clock } from "../model/ports.ts";
 import type { ResourceManager } from "../resource-managers/define.ts";
 import { crashed, faultOf } from "./fault.ts";
 import { startPass } from "./pass.ts";
-import type { PassHost, PassRequest, RunnerPort } from "./port.ts";
+import { mapKeys } from "./map-keys.ts";
+import type { MapHost, MapOutcome, MapRequest, PassHost, PassRequest, RunnerPort } from "./port.ts";
 
 /**
  * Runs passes of managers that a host program hands over as objects, in that program's process.
@@ -68,6 +69,21 @@ class InProcessRunner implements RunnerPort {
       return await this.#runWithin(manager, { pass, host, limit });
     } finally {
       this.#busy -= 1;
+      limit.cancel();
+    }
+  }
+
+  async map(request: MapRequest, _host: MapHost, signal: AbortSignal): Promise<MapOutcome> {
+    const { name } = request.manager;
+    const manager = this.#managers.get(name);
+    if (manager === undefined) {
+      return crashed("load-failed", `no manager ${name} was handed to this server`);
+    }
+    const limit = this.#limit(request.deadlineMs, signal);
+    try {
+      const late = limit.passed.then(() => crashed(limit.fault(), "the map did not end in time"));
+      return await Promise.race([mapKeys(manager, request, process.env), late]);
+    } finally {
       limit.cancel();
     }
   }

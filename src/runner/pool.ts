@@ -1,12 +1,12 @@
 import { LIMITS } from "../model/limits.ts";
 import type { PassOutcome, RunnerFault } from "../model/pass.ts";
 import type { Clock, Log } from "../model/ports.ts";
-import { crashed, faultOf } from "./fault.ts";
+import { crashed, faultOf, type Crash } from "./fault.ts";
 import { holdLifeline } from "./lifeline.ts";
 import { messageOf } from "./message.ts";
 import { recordRunner } from "./orphans.ts";
-import type { PassHost, PassRequest, RunnerPort } from "./port.ts";
-import { RunnerProcess, type ProcessLimits } from "./process.ts";
+import type { MapHost, MapOutcome, MapRequest, PassHost, PassRequest, RunnerPort } from "./port.ts";
+import { RunnerProcess, type Ending, type ProcessLimits } from "./process.ts";
 
 /** The limits of a pool; each defaults to the one of LIMITS. */
 export type PoolLimits = ProcessLimits & {
@@ -39,7 +39,7 @@ type Member = {
   cancelIdle: () => void;
 };
 /** A runner to use, or the outcome of a pass that can't have one. */
-type Room = Member | PassOutcome;
+type Room = Member | Crash;
 type Waiter = { digest: string; take(room: Room): void };
 
 /**
@@ -69,15 +69,27 @@ class RunnerPool implements RunnerPort {
     return { alive: this.#members.size, busy: this.#members.size - this.#idle.length };
   }
 
-  async run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
-    const member = await this.#acquire(pass.manager.digest, signal);
+  run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
+    return this.#use(pass.manager.digest, signal, (process) => process.run(pass, host));
+  }
+
+  map(request: MapRequest, host: MapHost, signal: AbortSignal): Promise<MapOutcome> {
+    return this.#use(request.manager.digest, signal, (process) => process.map(request, host));
+  }
+
+  async #use<T>(
+    digest: string,
+    signal: AbortSignal,
+    work: (process: RunnerProcess) => Promise<Ending<T>>,
+  ): Promise<T | Crash> {
+    const member = await this.#acquire(digest, signal);
     if ("kind" in member) return member;
     const abort = (): void => member.process.abort(faultOf(signal), "the pass was called off");
     signal.addEventListener("abort", abort);
     if (signal.aborted) abort();
     try {
       await member.process.ready;
-      const { outcome, rss, retire } = await member.process.run(pass, host);
+      const { outcome, rss, retire } = await work(member.process);
       if (retire || this.#isSpent(member, rss)) await this.#discard(member, retire);
       else this.#release(member);
       return outcome;
@@ -210,6 +222,6 @@ class RunnerPool implements RunnerPort {
   }
 }
 
-function calledOff(fault: RunnerFault): PassOutcome {
+function calledOff(fault: RunnerFault): Crash {
   return crashed(fault, "called off before it began");
 }

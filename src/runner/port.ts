@@ -1,7 +1,7 @@
 import type { EffectDecision, EffectOutcome, StoredEffect } from "../model/effect.ts";
 import type { EventInput } from "../model/event.ts";
 import type { ResolvedManager } from "../model/manifest.ts";
-import type { PassOutcome } from "../model/pass.ts";
+import type { PassOutcome, RunnerFault } from "../model/pass.ts";
 import type { LogFields } from "../model/ports.ts";
 import type { WakeCause } from "../model/queue.ts";
 import type { ManagedResource } from "../model/resource.ts";
@@ -39,6 +39,31 @@ export type PassHost = {
   log(level: "debug" | "info" | "warn" | "error", message: string, fields?: LogFields): void;
 };
 
+/** A question to one source of a definition: which keys is this about? */
+export type MapRequest = {
+  project: string;
+  manager: Pick<ResolvedManager, "name" | "digest">;
+  /** Index in the definition's sources. */
+  source: number;
+  input: MapInput;
+  deadlineMs: number;
+};
+export type MapInput =
+  /** Relative to the project. */
+  | { kind: "files"; paths: string[] }
+  | { kind: "watch"; resource: ManagedResource; removed: boolean }
+  | { kind: "webhook"; headers: Record<string, string>; body: string };
+
+/** What a map may ask of the server. */
+export type MapHost = Pick<PassHost, "log">;
+
+/** What the author's function made of it; `invalid` where it returned what are no keys. */
+export type MapResult =
+  | { kind: "keys"; keys: string[] }
+  | { kind: "refused"; message: string }
+  | { kind: "invalid"; message: string };
+export type MapOutcome = MapResult | { kind: "crashed"; fault: RunnerFault; message: string };
+
 /**
  * Runs passes. Two implementations: child processes for definitions in files, and in-process for
  * managers handed over as objects. `run` never rejects: every way to end is an outcome (P-2), and
@@ -50,6 +75,8 @@ export type RunnerPort = {
    * `abort("shutdown")`. Any other reason counts as `lease-lost`.
    */
   run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome>;
+  /** Asks a source for keys, in the same way: it never rejects, and nothing of it runs on. */
+  map(request: MapRequest, host: MapHost, signal: AbortSignal): Promise<MapOutcome>;
   /** Runners alive, for `server status`. */
   stats(): { alive: number; busy: number };
   /** Ends every runner; passes under way end as crashed with fault `shutdown`. */

@@ -4,10 +4,11 @@ import { byteLength, LIMITS } from "../model/limits.ts";
 import type { PassOutcome, PassResult, RunnerFault } from "../model/pass.ts";
 import type { Clock } from "../model/ports.ts";
 import { createFrameReader, encodeFrame } from "./frames.ts";
+import type { Crash } from "./fault.ts";
 import { answerCall } from "./host-calls.ts";
 import { clean } from "./message.ts";
 import { createOutputCapture, type OutputCapture } from "./output.ts";
-import type { PassHost, PassRequest } from "./port.ts";
+import type { MapHost, MapOutcome, MapRequest, MapResult, PassHost, PassRequest } from "./port.ts";
 import { groupEnded, signalGroup } from "./process-group.ts";
 import { parseFromRunner, type FromRunner, type HostCall, type ToRunner } from "./protocol.ts";
 import { spawnRunner, type SpawnOptions } from "./spawn.ts";
@@ -20,17 +21,19 @@ export type ProcessLimits = {
   readyMs: number;
 };
 
-/** How a runner ended a pass, and what that says about using it again. */
-export type Ending = { outcome: PassOutcome; rss: number; retire: boolean };
+/** How a runner ended a pass or a map, and what that says about using it again. */
+export type Ending<T = PassOutcome | MapOutcome> = { outcome: T; rss: number; retire: boolean };
 
 /** Why a runner ends: set once, the first reason wins. */
 type Reason = { fault: RunnerFault; message: string };
 
-type Pass = {
+/** What a runner is to do. Only a pass may call its host. */
+type Task =
+  | { type: "run"; request: PassRequest; host: PassHost }
+  | { type: "map"; request: MapRequest; host: MapHost };
+type Pass = Task & {
   number: number;
-  host: PassHost;
   answering: number;
-  result?: PassResult;
   finish: (ending: Ending) => void;
 };
 
@@ -101,19 +104,29 @@ export class RunnerProcess {
    * Runs one pass in a ready runner. Resolves with its result while the runner stays usable, and in
    * every other case only when the runner is gone.
    */
-  run(request: PassRequest, host: PassHost): Promise<Ending> {
+  run(request: PassRequest, host: PassHost): Promise<Ending<PassOutcome>> {
+    const { deadlineMs } = request.manager;
+    return this.#begin({ type: "run", request, host }, deadlineMs) as Promise<Ending<PassOutcome>>;
+  }
+
+  /** Asks a source of the definition for keys, in the same way. */
+  map(request: MapRequest, host: MapHost): Promise<Ending<MapOutcome>> {
+    const task = { type: "map", request, host } as const;
+    return this.#begin(task, request.deadlineMs) as Promise<Ending<MapOutcome>>;
+  }
+
+  #begin(task: Task, deadlineMs: number): Promise<Ending> {
     if (this.#state !== "ready" || this.#exited) return this.#crashed();
     this.#state = "busy";
     this.#passes += 1;
     const number = this.#passes;
     return new Promise((resolve) => {
-      const { deadlineMs } = request.manager;
       const cancel = this.#after(deadlineMs, () =>
         this.abort("deadline", `no answer after ${deadlineMs} ms`),
       );
       this.#pass = {
+        ...task,
         number,
-        host,
         answering: 0,
         finish: (ending) => {
           cancel();
@@ -121,18 +134,18 @@ export class RunnerProcess {
           resolve(ending);
         },
       };
-      this.#send({ type: "run", pass: number, request });
+      this.#send(startOf(task, number));
     });
   }
 
   /**
    * Ends the runner by the ladder: the pass is asked to stop, then SIGTERM, then SIGKILL of the
-   * group. A runner without a pass has nothing to finish and is killed at once.
+   * group. A runner without a pass, or with a map, has nothing to finish and is killed at once.
    */
   abort(fault: RunnerFault, message: string): void {
     if (this.#reason !== undefined) return;
     const pass = this.#pass;
-    if (this.#state !== "busy" || pass === undefined) return this.#end({ fault, message });
+    if (this.#state !== "busy" || pass?.type !== "run") return this.#end({ fault, message });
     this.#reason = { fault, message };
     this.#state = "stopping";
     this.#send({ type: "abort", pass: pass.number, reason: fault });
@@ -148,7 +161,7 @@ export class RunnerProcess {
     return this.gone;
   }
 
-  async #crashed(): Promise<Ending> {
+  async #crashed(): Promise<Ending<Crash>> {
     await this.gone;
     const { fault, message } = this.#reason as Reason;
     return { outcome: { kind: "crashed", fault, message: clean(message) }, rss: 0, retire: true };
@@ -248,6 +261,7 @@ export class RunnerProcess {
       case "call":
         return this.#onCall(message);
       case "result":
+      case "mapped":
         return this.#onResult(message, bytes);
     }
   }
@@ -255,22 +269,22 @@ export class RunnerProcess {
   /** Answers a call of the present pass; a late one of an earlier pass is nobody's. */
   #onCall(call: HostCall): void {
     const pass = this.#pass;
-    if (pass?.number !== call.pass) return;
+    if (pass?.type !== "run" || pass.number !== call.pass) return;
     pass.answering += 1;
     if (pass.answering === CALLS_AT_ONCE) this.#channel?.pause();
     void this.#answer(pass, call);
   }
 
-  async #answer(pass: Pass, call: HostCall): Promise<void> {
+  async #answer(pass: Pass & { type: "run" }, call: HostCall): Promise<void> {
     const reply = await answerCall(pass.host, call);
     pass.answering -= 1;
     if (pass.answering === CALLS_AT_ONCE - 1) this.#channel?.resume();
     if (this.#pass === pass) this.#send(reply);
   }
 
-  #onResult(message: Extract<FromRunner, { type: "result" }>, bytes: number): void {
+  #onResult(message: Extract<FromRunner, { type: "result" | "mapped" }>, bytes: number): void {
     const pass = this.#pass;
-    if (pass?.number !== message.pass) {
+    if (pass?.number !== message.pass || ANSWER_TO[message.type] !== pass.type) {
       return this.#end({ fault: "bad-message", message: "a result of no pass" });
     }
     const { result, rss, retire } = message;
@@ -301,7 +315,15 @@ export class RunnerProcess {
   }
 }
 
-function statusBytes(result: PassResult): number {
+const ANSWER_TO = { result: "run", mapped: "map" } as const;
+
+function startOf(task: Task, pass: number): ToRunner {
+  if (task.type === "run") return { type: "run", pass, request: task.request };
+  const { source, input } = task.request;
+  return { type: "map", pass, request: { source, input } };
+}
+
+function statusBytes(result: PassResult | MapResult): number {
   return "resourceManagerStatus" in result
     ? byteLength(JSON.stringify(result.resourceManagerStatus))
     : 0;

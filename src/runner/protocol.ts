@@ -3,7 +3,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { Json } from "../model/canonical.ts";
 import type { ErrorJson } from "../model/errors.ts";
 import type { PassResult, RunnerFault } from "../model/pass.ts";
-import type { PassHost, PassRequest } from "./port.ts";
+import type { MapRequest, MapResult, PassHost, PassRequest } from "./port.ts";
 
 /**
  * The messages between the server's process and a runner, one JSON line each over file descriptor
@@ -16,9 +16,10 @@ export const CHANNEL_FD = 3;
 /** What a pass may call; the names are those of `PassHost`. */
 export type HostMethod = Exclude<keyof PassHost, "log">;
 
-/** Server → runner. `pass` counts the passes of one runner: a late answer is told by it. */
+/** Server → runner. `pass` counts the passes and maps of one runner: a late answer is told by it. */
 export type ToRunner =
   | { type: "run"; pass: number; request: PassRequest }
+  | { type: "map"; pass: number; request: Pick<MapRequest, "source" | "input"> }
   | { type: "reply"; id: number; ok: true; value?: unknown }
   | { type: "reply"; id: number; ok: false; error: WireError }
   | { type: "abort"; pass: number; reason: RunnerFault };
@@ -99,6 +100,22 @@ const result = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("parked"), effectKey, message: text }),
 ]) satisfies z.ZodType<PassResult>;
 
+const mapResult = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("keys"),
+    keys: z.array(z.string().min(1).max(LIMITS.key)).max(LIMITS.mappedKeys),
+  }),
+  z.strictObject({ kind: z.enum(["refused", "invalid"]), message: text }),
+]) satisfies z.ZodType<MapResult>;
+
+/** Beside the result of a pass or a map. */
+const ending = {
+  /** Resident size of the runner in bytes, by which it is recycled. */
+  rss: z.int().nonnegative(),
+  /** True where something of the pass may still run in this process: it must not be used again. */
+  retire: z.boolean(),
+};
+
 const fromRunner = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("ready") }),
   z.strictObject({ type: z.literal("loadFailed"), message: text }),
@@ -109,15 +126,8 @@ const fromRunner = z.discriminatedUnion("type", [
     message: text,
     fields: z.record(z.string(), z.unknown()).exactOptional(),
   }),
-  z.strictObject({
-    type: z.literal("result"),
-    pass: passNumber,
-    result,
-    /** Resident size of the runner in bytes, by which it is recycled. */
-    rss: z.int().nonnegative(),
-    /** True where something of the pass may still run in this process: it must not be used again. */
-    retire: z.boolean(),
-  }),
+  z.strictObject({ type: z.literal("result"), pass: passNumber, result, ...ending }),
+  z.strictObject({ type: z.literal("mapped"), pass: passNumber, result: mapResult, ...ending }),
   z.discriminatedUnion("method", [
     call("beginEffect"),
     call("settleEffect"),

@@ -1,5 +1,11 @@
 import type { PassOutcome } from "../../src/model/pass.ts";
-import type { PassHost, PassRequest, RunnerPort } from "../../src/runner/port.ts";
+import type {
+  MapOutcome,
+  MapRequest,
+  PassHost,
+  PassRequest,
+  RunnerPort,
+} from "../../src/runner/port.ts";
 
 /** One pass that a fake runner was given. */
 export type FakePass = {
@@ -21,6 +27,16 @@ export class FakeRunner implements RunnerPort {
   readonly peak = new Map<string, number>();
   /** Ends passes by itself; undefined leaves them to the test. */
   answer: ((pass: FakePass) => PassOutcome | undefined) | undefined;
+
+  /** Every question of a source. */
+  readonly asked: MapRequest[] = [];
+  /** Answers a source; by default with no keys. */
+  keysOf: (request: MapRequest) => MapOutcome = () => ({ kind: "keys", keys: [] });
+
+  map(request: MapRequest): Promise<MapOutcome> {
+    this.asked.push(request);
+    return Promise.resolve(this.keysOf(request));
+  }
 
   run(request: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
     return new Promise((resolve) => {
