@@ -53,6 +53,27 @@ describe("a committed spec", () => {
     expect(history[1]?.origin.commit).not.toBe(commit);
   });
 
+  it("A-13: names the commit that changed it, where several came at once", async () => {
+    const repo = widgetRepository();
+    writeWidgets(repo, { a: 1, b: 1, c: 1 });
+    repo.commit("all");
+    const { client } = await syncServer();
+    await enabled(client, repo);
+    repo.git("checkout", "--quiet", "-b", "topic");
+    writeWidgets(repo, { a: 2 });
+    const first = repo.commit("a on topic");
+    writeWidgets(repo, { b: 2 });
+    repo.git("rm", "--quiet", specFile("c"));
+    const second = repo.commit("b, and no c, on topic");
+    repo.git("checkout", "--quiet", "main");
+    repo.git("merge", "--quiet", "--no-ff", "--no-edit", "topic");
+    await syncedTo(client, repo.folder, repo.git("rev-parse", "main"));
+    expect((await getWidget(client, repo.folder, "a")).origin.commit).toBe(first);
+    expect((await getWidget(client, repo.folder, "b")).origin.commit).toBe(second);
+    const ref = { project: repo.folder, resourceManager: "widget", key: "c" };
+    expect((await client.history(ref))[0]?.origin.commit).toBe(second);
+  });
+
   it("in TypeScript follows the module that it imports, read from the same commit", async () => {
     const repo = widgetRepository();
     repo.write("lib/size.ts", "export const size: number = 3;\n");

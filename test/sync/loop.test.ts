@@ -84,7 +84,7 @@ class World {
         isOfDisk: false,
       }),
     reading: (revision) => ({ revision: { gitDir: "/none", commit: revision.id } }),
-    originOf: ({ id }) => ({ commit: id }),
+    originsOf: (_files, { revision }) => Promise.resolve(() => ({ commit: revision.id })),
     include: () => undefined,
     removals: () => Promise.resolve(new Map()),
     deaf: undefined,

@@ -5,8 +5,8 @@ import { findCommittedSpecs } from "../../sources/git/committed-specs.ts";
 import { changedFiles, readCommit, type Commit } from "../../sources/git/commits.ts";
 import { openObjects, type ObjectReader } from "../../sources/git/objects.ts";
 import { findRepository, type Repository } from "../../sources/git/repository.ts";
-import { findRemovals } from "./removals.ts";
-import type { FileOrigin, Listing, Look, Source } from "./source.ts";
+import { newestCommits } from "./file-commits.ts";
+import type { Applied, FileOrigin, Listing, Look, Source } from "./source.ts";
 
 /** What is open while the repository can be read. */
 type Open = { repository: Repository; objects: ObjectReader; watch: BranchWatch };
@@ -63,14 +63,26 @@ export class CommittedSource implements Source {
     return { revision: { gitDir: this.#repository().gitDir, commit: id } };
   }
 
-  originOf(revision: SyncRevision, { specs }: Listing, file: string | undefined): FileOrigin {
-    const blob = file === undefined ? undefined : specs.get(file);
-    return {
-      ...(blob === undefined ? {} : { blob }),
-      commit: revision.id,
-      ...(revision.author === undefined ? {} : { author: revision.author }),
-      ...(revision.committedAt === undefined ? {} : { committedAt: revision.committedAt }),
-      dirty: false,
+  /** A file's newest commit since the revision before; what is not touched since has the newest. */
+  async originsOf(
+    files: readonly string[],
+    { revision, listing, since }: Applied,
+  ): Promise<(file: string | undefined) => FileOrigin> {
+    const commits = since?.kind === "commit" ? `${since.id}..${revision.id}` : undefined;
+    const touched =
+      commits === undefined
+        ? new Map<string, SyncRevision>()
+        : await newestCommits(this.#repository(), files, { commits, what: "changed" });
+    return (file) => {
+      const blob = file === undefined ? undefined : listing.specs.get(file);
+      const { id, author, committedAt } = touched.get(file ?? "") ?? revision;
+      return {
+        ...(blob === undefined ? {} : { blob }),
+        commit: id,
+        ...(author === undefined ? {} : { author }),
+        ...(committedAt === undefined ? {} : { committedAt }),
+        dirty: false,
+      };
     };
   }
 
@@ -78,8 +90,8 @@ export class CommittedSource implements Source {
     // What specs import is part of the commit, whose changes are told whole.
   }
 
-  removals(files: readonly string[], revision: SyncRevision): Promise<Map<string, SyncRevision>> {
-    return findRemovals(this.#repository(), files, revision);
+  removals(files: readonly string[], { id }: SyncRevision): Promise<Map<string, SyncRevision>> {
+    return newestCommits(this.#repository(), files, { commits: id, what: "removed" });
   }
 
   get deaf(): string | undefined {

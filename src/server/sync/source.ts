@@ -41,6 +41,13 @@ export type Listing = {
 /** What generations keep of where they came from (A-13). */
 export type FileOrigin = Pick<Origin, "blob" | "commit" | "author" | "committedAt" | "dirty">;
 
+/** A revision that is about to be applied; `since` is the one that was applied before. */
+export type Applied = {
+  revision: SyncRevision;
+  listing: Listing;
+  since: SyncRevision | undefined;
+};
+
 /**
  * Where a sync set's specs come from. Its hints carry nothing: they say that a look is worth while,
  * and a sweep looks now and then without one.
@@ -57,7 +64,11 @@ export type Source = {
   reading(revision: SyncRevision): Pick<ResolveRequest, "revision">;
   /** What specs and definitions import, with the hash of what was loaded: changes of it count too. */
   include(modules: ReadonlyMap<string, string>): void;
-  originOf(revision: SyncRevision, listing: Listing, file: string | undefined): FileOrigin;
+  /** Where some files that are about to be applied came from. */
+  originsOf(
+    files: readonly string[],
+    applied: Applied,
+  ): Promise<(file: string | undefined) => FileOrigin>;
   /** Which commit removed which of some files that `revision` does not have, where it can be told. */
   removals(files: readonly string[], revision: SyncRevision): Promise<Map<string, SyncRevision>>;
   /** Why hints do not arrive, so that only sweeps notice; undefined where they do. */

@@ -98,11 +98,11 @@ async function itemsOf({ context, revision, set, target }: SyncJob, plan: Plan) 
   return pruneItems(plan, context.source, revision, resources);
 }
 
-function applyPlan(
-  { context, revision, consent, target }: SyncJob,
-  { plan, loaded }: Planned,
-): Promise<ApplyReceipt> {
+async function applyPlan(job: SyncJob, { plan, loaded }: Planned): Promise<ApplyReceipt> {
+  const { context, revision, consent, target, before } = job;
   const { listing, resolution } = loaded;
+  const since = before.applied?.revision;
+  const originOf = await context.source.originsOf(filesOf(plan), { revision, listing, since });
   const command =
     consent.confirm === undefined
       ? {}
@@ -110,10 +110,21 @@ function applyPlan(
   return apply(plan, target, resolution.managers, {
     onError: "continue",
     origin: (file) => ({
-      ...context.source.originOf(revision, listing, file),
+      ...originOf(file),
       ...(file !== undefined && listing.specs.has(file) ? {} : command),
     }),
   });
+}
+
+/** The files of everything that a plan writes. */
+function filesOf({ actions }: Plan): string[] {
+  const files = new Set<string>();
+  for (const { kind, desired, current } of actions) {
+    if (kind === "create" || kind === "update" || kind === "move" || kind === "prune") {
+      files.add(desired?.place.file ?? current?.file ?? "");
+    }
+  }
+  return [...files];
 }
 
 // A report is stored and sent as a whole; nobody reads more than this.

@@ -5,7 +5,7 @@ import type { Scan } from "../../sources/working-tree/scan.ts";
 import { openWorkTree, type Hold, type WorkTree } from "../../sources/working-tree/work-tree.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
 import { readCheckout, type Checkout } from "./checkout.ts";
-import type { FileOrigin, Listing, Look, Source, SourceServices } from "./source.ts";
+import type { Listing, Look, Source, SourceServices } from "./source.ts";
 
 // Long enough for a save and for a checkout of thousands of files; a rebase that waits for a person
 // takes longer, and is reported.
@@ -66,8 +66,9 @@ export class WorkingTreeSource implements Source {
     this.#opened?.tree.include(modules);
   }
 
-  originOf(_revision: SyncRevision, _listing: Listing, file: string | undefined): FileOrigin {
-    return this.#checkout?.originOf(file) ?? {};
+  originsOf(): ReturnType<Source["originsOf"]> {
+    const checkout = this.#checkout;
+    return Promise.resolve((file) => checkout?.originOf(file) ?? {});
   }
 
   removals(): Promise<Map<string, SyncRevision>> {
