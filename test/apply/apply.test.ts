@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { LIMITS } from "../../src/model/limits.ts";
 import { RUN_ITEMS } from "../../src/apply/batches.ts";
 import { apply } from "../../src/apply/apply.ts";
 import type { ApplyOptions } from "../../src/apply/apply.ts";
@@ -206,7 +207,7 @@ describe("applying where something is wrong", () => {
     expect(receipt.actions.filter(({ outcome }) => outcome === "done")).toHaveLength(RUN_ITEMS);
     target.beforeCommit = () => undefined;
     await applyTo(target, specs);
-    expect(await keys(target)).toHaveLength(1_005);
+    expect(await keys(target)).toHaveLength(RUN_ITEMS + 5);
   });
 
   it("does not go on past a failure that is not about one resource", async () => {
