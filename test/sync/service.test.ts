@@ -1,5 +1,9 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { SyncItem } from "../../src/server/protocol.ts";
+import { makeRepository } from "../sources/git/repository.ts";
+import { tempFolder } from "../server/temp.ts";
 import { untilTrue } from "../server/server-process.ts";
 import {
   applyByHand,
@@ -180,6 +184,28 @@ describe("what is loaded", () => {
     const mended = await syncedTo(client, repo.folder, repo.commit("half a widget"));
     expect(mended.report.problems).toEqual([]);
     expect(await sizes(client, repo.folder)).toEqual({ a: 1.5, b: 1 });
+  });
+
+  it("follows a definition for every project when it is asked to sync", async () => {
+    const repo = makeRepository();
+    writeWidgets(repo, { a: 1, b: 1 });
+    repo.commit("a and b");
+    const home = path.join(tempFolder(), "home");
+    const file = path.join(home, "definitions/widget.resource-manager.mjs");
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, definition().replace("integer", "string"));
+    const { client } = await syncServer({ home });
+    const refused = await enabled(client, repo);
+    expect(refused.report.problems).toHaveLength(2);
+    writeFileSync(file, definition());
+    await client.syncNow(repo.folder);
+    expect(await sizes(client, repo.folder)).toEqual({ a: 1, b: 1 });
+    const [before] = await client.managers(repo.folder);
+    writeFileSync(file, definition("deadlineMs: 5_000,"));
+    await client.syncNow(repo.folder);
+    const [after] = await client.managers(repo.folder);
+    expect(after).toMatchObject({ deadlineMs: 5_000 });
+    expect(after?.digest).not.toBe(before?.digest);
   });
 
   it("is called off where a newer commit supersedes it", async () => {

@@ -49,8 +49,8 @@ export async function describeDrift(
   const drift: FoundDrift[] = [];
   for (const action of plan.actions) {
     const { kind, resourceManager, key, desired, changes = [] } = action;
-    if (!desired) continue;
-    const by = await changedBy(store, set, action, seen.isSameTree);
+    if (!desired || !mayBeDrift(action, seen.isSameTree)) continue;
+    const by = await changedBy(store, set, action);
     if (by === undefined) continue;
     const fields = kind === "create" ? [] : changes.map(({ path }) => path);
     drift.push({ resourceManager, key, by, fields, place: desired.place, at: seen.at });
@@ -76,18 +76,22 @@ export function mergeDrift(
   return [...kept, ...now].slice(-DRIFT_KEPT);
 }
 
+// With another tree, what is created may be what was not there before.
+function mayBeDrift({ kind, owner }: PlanAction, isSameTree: boolean): boolean {
+  return (
+    (kind === "update" && owner !== undefined && !isOwn(owner)) || (kind === "create" && isSameTree)
+  );
+}
+
 async function changedBy(
   store: StoreReader,
   set: SyncSet,
   action: PlanAction,
-  isSameTree: boolean,
 ): Promise<string | undefined> {
-  if (action.kind === "update" && action.owner && !isOwn(action.owner)) {
+  if (action.kind === "update") {
     const stored = await store.get(refOf(set, action));
-    return describe(stored?.origin ?? { owner: action.owner });
+    return stored && describe(stored.origin);
   }
-  // With another tree, what is created may be what was not there before.
-  if (action.kind !== "create" || !isSameTree) return undefined;
   const [deletion] = await store.history(refOf(set, action));
   return deletion && !isOwn(deletion.origin.owner) ? describe(deletion.origin) : undefined;
 }

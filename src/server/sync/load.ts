@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ManagerProposal } from "../../model/batch.ts";
 import type { Desired, LoadedSpecs, Problem, ResolvedManager } from "../../model/manifest.ts";
@@ -38,7 +40,8 @@ export async function loadRevision(
 ): Promise<Loaded> {
   const { project, source } = context;
   const listing = await source.list(revision, memory?.revision);
-  const stale = staleFiles(project, listing, memory);
+  const usable = memory && !globalsChanged(memory) ? memory : undefined;
+  const stale = staleFiles(project, listing, usable);
   const state = { project, revision, listing };
   const resolution = await read(context, state, stale);
   if (!memory || !managersDiffer(memory, resolution)) {
@@ -47,6 +50,23 @@ export async function loadRevision(
   const all = [...listing.specs.keys()];
   const again = await read(context, state, all);
   return combine({ ...state, resolution: again, fresh: new Set(all) }, undefined);
+}
+
+// The user's own definitions are files on disk, whose changes no revision tells.
+function globalsChanged({ managers }: Memory): boolean {
+  return [...managers.values()].some(
+    ({ scope, inputs }) =>
+      scope === "global" && inputs.some(({ path: file, sha256 }) => fileHash(file) !== sha256),
+  );
+}
+
+function fileHash(file: string): string | undefined {
+  try {
+    return hash("sha256", readFileSync(file), "hex");
+  } catch {
+    // Gone or unreadable: loading tells what that means.
+    return undefined;
+  }
 }
 
 /** Loads more files of the same revision, for the bodies of what stands in them. */

@@ -1,12 +1,12 @@
 import type { Target } from "../../apply/target.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import { backoffMs } from "../../model/queue.ts";
 import type { SyncReport, SyncRevision, SyncSet } from "../../model/sync.ts";
 import type { resolve } from "../../runner/resolver.ts";
 import type { ResourceManagerStore, SyncRecord } from "../../store/store.ts";
 import type { Changes } from "../changes.ts";
 import type { SyncActivity, SyncStatus } from "../protocol.ts";
+import { Backoff } from "./backoff.ts";
 import { Moved } from "./load.ts";
 import type { Memory } from "./memory.ts";
 import type { Consent } from "./plan-revision.ts";
@@ -52,6 +52,7 @@ export class SyncLoop {
   readonly #services: LoopServices;
   readonly #source: Source;
   readonly #settle: SettleTimer;
+  readonly #backoff: Backoff;
   #set: SyncSet;
   #report: SyncReport;
   #activity: SyncActivity;
@@ -62,9 +63,8 @@ export class SyncLoop {
   #again = true;
   /** Files changed while they were loaded, so what they are now is looked for. */
   #moved = false;
-  #failures = 0;
-  /** When another try is due by itself, on the monotonic clock. */
-  #retryAt: number | undefined;
+  /** False once it is known that no resource is marked as not synced. */
+  #mayBeMarked = true;
   #emptyIsMeantAt: string | undefined;
   #loading: { revision: string; controller: AbortController } | undefined;
   #running: Promise<void> | undefined;
@@ -82,7 +82,8 @@ export class SyncLoop {
     this.#activity = { state: "waiting", since: services.clock.now() };
     const { clock, globalFolder } = services;
     this.#source = openSource(stored.set, { clock, globalFolder, onHint: () => this.#hint() });
-    this.#settle = new SettleTimer(services.clock, () => this.#wake());
+    this.#settle = new SettleTimer(clock, () => this.#wake());
+    this.#backoff = new Backoff(clock, services.random);
   }
 
   start(): void {
@@ -116,7 +117,7 @@ export class SyncLoop {
     if (this.#stopped) return Promise.reject(ended());
     return new Promise((resolve, reject) => {
       this.#waiters.push({ consent, resolve, reject });
-      this.#succeeded();
+      this.#backoff.reset();
       this.#wake();
     });
   }
@@ -198,7 +199,7 @@ export class SyncLoop {
 
   async #sync(revision: SyncRevision, again: boolean, waiters: Waiter[]): Promise<void> {
     const { attempted } = this.#report;
-    if (attempted?.revision.id !== revision.id) this.#succeeded();
+    if (attempted?.revision.id !== revision.id) this.#backoff.reset();
     else if (!again) return;
     if (!again && this.#memory && attempted && isSettled(attempted, revision)) {
       this.#memory = { ...this.#memory, revision };
@@ -211,8 +212,8 @@ export class SyncLoop {
       const { record, memory, retry } = await syncOnce(this.#job(revision, consent, controller));
       this.#memory = memory;
       this.#source.include(memory.modules);
-      if (retry) this.#postpone();
-      else this.#succeeded();
+      if (retry) this.#backoff.failed();
+      else this.#backoff.reset();
       await this.#put(record);
     } catch (thrown) {
       this.#moved = thrown instanceof Moved;
@@ -259,31 +260,23 @@ export class SyncLoop {
 
   async #failed(revision: SyncRevision, thrown: unknown): Promise<void> {
     const error = toPiWorkflowsError(thrown);
-    this.#postpone();
+    this.#backoff.failed();
     const { project } = this.#set;
     this.#services.log.warn("A sync failed", { project, revision: revision.id, error });
     await this.#put(afterFailure(this.#report, revision, error, this.#services.clock.now()));
   }
 
-  /** Another try is due after a while, longer each time (B-2). */
-  #postpone(): void {
-    const { clock, random } = this.#services;
-    this.#failures += 1;
-    this.#retryAt = clock.monotonic() + backoffMs(this.#failures, random());
-  }
-
-  #succeeded(): void {
-    this.#failures = 0;
-    this.#retryAt = undefined;
-  }
-
   /** Records what came out, where it is news. */
   async #put(record: SyncRecord): Promise<void> {
     const { store, changes, onChange } = this.#services;
-    const isNews = JSON.stringify(record.report) !== JSON.stringify(this.#report);
-    if (!isNews && record.notSynced === undefined) return;
-    const marked = await store.recordSync(this.#set.project, record);
-    this.#report = record.report;
+    const { report, notSynced, ...rest } = record;
+    const isNews = JSON.stringify(report) !== JSON.stringify(this.#report);
+    if (!isNews && notSynced === undefined) return;
+    // Looking for marks to lift reads every resource of the project.
+    const marks = notSynced && (notSynced.length > 0 || this.#mayBeMarked) ? { notSynced } : {};
+    const marked = await store.recordSync(this.#set.project, { report, ...marks, ...rest });
+    this.#report = report;
+    if (notSynced) this.#mayBeMarked = notSynced.length > 0;
     changes.touch(marked);
     onChange();
   }
@@ -292,14 +285,14 @@ export class SyncLoop {
   #rest(): void {
     const { clock } = this.#services;
     this.#cancelTimers.push(clock.schedule(() => this.#wake(), SWEEP_MS));
-    if (this.#retryAt === undefined) {
+    const delay = this.#backoff.delay();
+    if (delay === undefined) {
       this.#enter({ state: "waiting" });
       return;
     }
-    const delay = Math.max(0, this.#retryAt - clock.monotonic());
     this.#enter({ state: "retrying", retryAt: clock.now() + Math.round(delay) });
     const retry = (): void => {
-      this.#retryAt = undefined;
+      this.#backoff.begun();
       this.#again = true;
       this.#wake();
     };
