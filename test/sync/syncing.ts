@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import { apply } from "../../src/apply/apply.ts";
@@ -129,11 +128,6 @@ export async function getWidget(
   const stored = await client.get({ project, resourceManager: "widget", key });
   if (!stored) throw new Error(`there is no widget ${key}`);
   return stored;
-}
-
-/** What the server logged, for messages of failing tests. */
-export function logOf({ home }: Synced): string {
-  return readFileSync(path.join(home, "logs/server.log"), "utf8");
 }
 
 /** Applies a widget as a person does, by force where asked. */
