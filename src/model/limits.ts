@@ -99,6 +99,20 @@ export const LIMITS = {
   passesKept: 20,
   eventsKept: 200,
   generationsKept: 50,
+  /** A webhook's request: its body, its headers, and how long a sender may take over it. */
+  webhookBody: 1 * MiB,
+  webhookHeaders: 16 * KiB,
+  webhookMs: 10 * SECOND,
+  /** Requests per minute to one webhook, and at once to all. */
+  webhookRate: 600,
+  webhookConnections: 64,
+  /** The id of a delivery; how many are kept in all, and for how long. */
+  deliveryId: 256,
+  deliveriesKept: 10_000,
+  deliveryKeptMs: 7 * 24 * 60 * MINUTE,
+  /** Files that one `files` source looks at; paths given to its `map` at once. */
+  watchedFiles: 20_000,
+  mappedPaths: 1_000,
   /** Keys that one call of a source's `map` may return, and how long it may take. */
   mappedKeys: 1_000,
   mapMs: 5 * SECOND,

@@ -112,6 +112,18 @@ export type ResourceManagerStore = StoreReader & {
    */
   recordSync(project: string, record: SyncRecord): Promise<MarkedResource[]>;
 
+  /** What a source of a lane last remembered under its name; undefined where nothing. */
+  sourceMark(lane: number, source: string): Promise<string | undefined>;
+  putSourceMark(lane: number, source: string, mark: string): Promise<void>;
+
+  /** Resources of a lane, live and removed, that changed after a version of the store. */
+  changedSince(lane: number, version: number): Promise<{ uid: string; key: string }[]>;
+
+  /** Whether this delivery of a webhook was taken before, as far back as is remembered. */
+  isDelivered(webhook: string, delivery: string): Promise<boolean>;
+  /** @throws TOO_LARGE past LIMITS.deliveryId */
+  recordDelivery(webhook: string, delivery: string): Promise<void>;
+
   /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
   retain(limit: number): Promise<number>;
 
@@ -193,11 +205,14 @@ export type DeleteReceipt = {
 
 /** `uid`s are looked up first, refs where the caller has no uid. */
 export type EnqueueRequest = {
-  target: { uid: string } | ResourceRef | { lane: number };
+  target: { uid: string } | ResourceRef | LaneTarget;
   cause: WakeCause;
   /** Milliseconds from now; merged by minimum with what is there (Q-5). */
   delayMs?: number;
 };
+
+/** Every key of a lane, or every one that begins with `prefix`. */
+export type LaneTarget = { lane: number; prefix?: string };
 
 export type ClaimRequest = {
   epoch: number;

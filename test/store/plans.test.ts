@@ -71,7 +71,13 @@ async function exercise(driver: Driver<ReturnType<typeof sqliteStore>["store"]>)
     { target: { uid: first.claim.uid }, cause: "source" },
     { target: driver.ref("b"), cause: "source" },
     { target: { lane: driver.lane() }, cause: "schedule" },
+    { target: { lane: driver.lane(), prefix: "a" }, cause: "webhook:w" },
   ]);
+  await store.putSourceMark(driver.lane(), "watch:m", "1");
+  await store.sourceMark(driver.lane(), "watch:m");
+  await store.changedSince(driver.lane(), 0);
+  await store.recordDelivery("w", "1");
+  await store.isDelivered("w", "1");
   if (last) await driver.settle(last, { kind: "requeue" });
   await store.suspend(driver.ref("b"), true);
   await store.delete({ ref: driver.ref("a"), origin: ORIGIN });

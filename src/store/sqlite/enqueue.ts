@@ -1,7 +1,7 @@
 import { LIMITS } from "../../model/limits.ts";
 import { QUEUE_CLASSES, classOf, type WakeCause } from "../../model/queue.ts";
 import { findLane } from "./managers.ts";
-import type { EnqueueRequest } from "../store.ts";
+import type { EnqueueRequest, LaneTarget } from "../store.ts";
 import type { Transaction } from "./transaction.ts";
 import type { GroupCommit } from "./group.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
@@ -91,12 +91,19 @@ export async function enqueueAll(group: GroupCommit, requests: EnqueueRequest[])
           (tx) => single.filter((request) => wakeOne(tx, request)).length,
         );
   for (const request of requests) {
-    if ("lane" in request.target) marked += await enqueueLane(group, request.target.lane, request);
+    if ("lane" in request.target) marked += await enqueueLane(group, request.target, request);
   }
   return marked;
 }
 
-async function enqueueLane(group: GroupCommit, lane: number, request: Wake): Promise<number> {
+// After every key that begins alike: no key holds a noncharacter, and SQLite compares bytes.
+const LAST_CHARACTER = "\u{10FFFF}";
+
+async function enqueueLane(
+  group: GroupCommit,
+  { lane, prefix = "" }: LaneTarget,
+  request: Wake,
+): Promise<number> {
   let marked = 0;
   for (let after: string | undefined = ""; after !== undefined;) {
     const from: string = after;
@@ -104,10 +111,12 @@ async function enqueueLane(group: GroupCommit, lane: number, request: Wake): Pro
       "enqueueLane",
       (tx) => {
         const rows = tx.all<Candidate>(
-          `${CANDIDATES} WHERE r.lane = ? AND r.key > ? AND r.state = 'live'
-           ORDER BY r.key LIMIT ${PAGE}`,
+          `${CANDIDATES} WHERE r.lane = ? AND r.key > ? AND r.key >= ? AND r.key < ?
+             AND r.state = 'live' ORDER BY r.key LIMIT ${PAGE}`,
           lane,
           from,
+          prefix,
+          `${prefix}${LAST_CHARACTER}`,
         );
         return {
           marked: rows.filter((row) => wake(tx, row, request)).length,

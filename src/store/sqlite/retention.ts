@@ -1,4 +1,5 @@
 import { LIMITS } from "../../model/limits.ts";
+import { retainDeliveries } from "./source-marks.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
@@ -14,10 +15,10 @@ export function retain(tx: Transaction, limit: number): number {
     tx.now - LIMITS.removedKeptMs,
     limit,
   );
-  let deleted = 0;
+  let deleted = retainDeliveries(tx, limit);
   for (const { id } of tombstones) {
-    deleted += deleteTombstone(tx, id);
     if (deleted >= limit) break;
+    deleted += deleteTombstone(tx, id);
   }
   return deleted;
 }

@@ -16,6 +16,7 @@ import { QueueTime } from "./queue-time.ts";
 import { createReader } from "./reader.ts";
 import { retain } from "./retention.ts";
 import { settle } from "./settle.ts";
+import { sourceStore } from "./source-marks.ts";
 import { deleteOrphans } from "./staging.ts";
 import { suspend } from "./suspend.ts";
 import { syncWrites } from "./sync-sets.ts";
@@ -50,13 +51,11 @@ export function createStore(
 ): ResourceManagerStore {
   const time = new QueueTime(clock, begin(connection, clock, ids));
   const group = new GroupCommit(connection, time, probe);
-  const reader = createReader(connection, {
-    time: () => time.read(),
-    guard: (work) => {
-      if (connection.database.open) return guarded(work);
-      throw new PiWorkflowsError("SERVER_STOPPING", "the store is closed");
-    },
-  });
+  const guard = <T>(work: () => T): T => {
+    if (connection.database.open) return guarded(work);
+    throw new PiWorkflowsError("SERVER_STOPPING", "the store is closed");
+  };
+  const reader = createReader(connection, { time: () => time.read(), guard });
   return {
     ...reader,
     beginEpoch: () =>
@@ -88,6 +87,7 @@ export function createStore(
       group.write("appendEvent", (tx) => eventOf(tx, { uid, claim }, event)),
     repair: async (options) => ({ enqueued: await repair(group, options?.dryRun === true) }),
     ...syncWrites(group),
+    ...sourceStore(connection, group, guard),
     retain: (limit) => group.write("retain", (tx) => retain(tx, limit)),
     close: async () => {
       await group.close();

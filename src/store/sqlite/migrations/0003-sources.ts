@@ -62,4 +62,5 @@ CREATE TABLE webhook_delivery (
   at INTEGER NOT NULL,
   UNIQUE (webhook, delivery)
 ) STRICT;
+CREATE INDEX webhook_delivery_at ON webhook_delivery (at);
 `;
