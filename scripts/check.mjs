@@ -9,6 +9,7 @@ const CHECKS = [
   ["lint", "node_modules/.bin/oxlint", ["--type-aware"]],
   ["format", "node_modules/.bin/oxfmt", ["--check"]],
   ["dead code", "node_modules/.bin/knip", []],
+  ["invariants", process.execPath, ["scripts/invariants.mjs", "--check"]],
   ["generated files", process.execPath, ["scripts/generate.mjs", "--check"]],
 ];
 
