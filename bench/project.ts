@@ -70,7 +70,7 @@ export default defineResourceManager<{ name: string; size: number; text: string 
   );
 }
 
-const SPEC_SCHEMA = {
+export const SPEC_SCHEMA = {
   type: "object",
   properties: {
     name: { type: "string" },
