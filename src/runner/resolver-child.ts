@@ -1,5 +1,6 @@
 // The resolver's child process: loads what one request asks for, reports, and exits.
 import { PiWorkflowsError } from "../model/errors.ts";
+import { bundler } from "../sources/bundler.ts";
 import { load, type LoadSink } from "../sources/load.ts";
 import { markWriter } from "./resolver-marks.ts";
 import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
@@ -15,7 +16,19 @@ if (send === undefined) {
 delete process.send;
 
 process.once("disconnect", killGroup);
-process.once("message", (request) => void answer(request as ResolverRequest));
+process.once("message", (request) => {
+  isAsked = true;
+  void answer(request as ResolverRequest);
+});
+let isAsked = false;
+// Started ahead, it has time to start the bundler, which every load needs.
+setTimeout(() => {
+  // Whatever is wrong with it, the load will meet it again.
+  if (!isAsked)
+    bundler()
+      .transform("")
+      .catch(() => undefined);
+}, 0).unref();
 
 async function answer(request: ResolverRequest): Promise<void> {
   try {

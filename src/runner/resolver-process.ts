@@ -20,6 +20,8 @@ export type ResolverEnd =
 
 export type ResolverRun = {
   request: ResolverRequest;
+  /** A child that was started ahead for this; it has done nothing yet. */
+  child?: ChildProcess | undefined;
   limits: ResolverLimits;
   /** Epoch milliseconds by which this try must end. */
   deadline: number;
@@ -33,7 +35,7 @@ const MARGIN_MS = 500;
 
 /** Runs one resolver child to its end. When this resolves, nothing of it is running any more. */
 export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
-  const child = start(run);
+  const child = run.child ?? startResolver(run.request.project, run.limits);
   let end: ResolverEnd | undefined;
   let file: string | undefined;
   const stop = (how: ResolverEnd): void => {
@@ -64,7 +66,8 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   return end ?? diedOf({ code, signal, file, output: raw?.text ?? "" }, run.limits);
 }
 
-function start({ limits, request }: ResolverRun): ChildProcess {
+/** Starts a child that waits for a request, until its parent is gone. */
+export function startResolver(project: string, limits: ResolverLimits): ChildProcess {
   const program = fileURLToPath(installationUrl("dist/runner/resolver-child.js"));
   const node = [
     process.execPath,
@@ -77,7 +80,7 @@ function start({ limits, request }: ResolverRun): ChildProcess {
   const seconds = Math.ceil((4 * limits.resolveMs) / 1_000);
   const script = `ulimit -t ${seconds}; exec "$@" 2>&1`;
   return spawn("/bin/sh", ["-c", script, "sh", ...node, program], {
-    cwd: request.project,
+    cwd: project,
     // A group of its own, so that what project code starts can be ended with it.
     detached: true,
     stdio: ["ignore", "pipe", "ignore", "ipc", "pipe"],
@@ -149,7 +152,8 @@ function ended(
   });
 }
 
-function killGroup(child: ChildProcess): void {
+/** Ends a child and what it started. */
+export function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, "SIGKILL");

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -45,16 +46,17 @@ const MAX_FAULTS = 3;
  * Loads spec files and definitions in a child process of its own with limits of time and memory:
  * the only place where project code is evaluated outside a runner. All problems are returned at
  * once; a child that hangs, dies or runs out of memory becomes a problem at the file it was in, and
- * the rest is loaded again without that file.
+ * the rest is loaded again without that file. `child` is one that was started ahead.
  * @throws PiWorkflowsError RESOLVE_FAILED where the child can't be started at all, or `signal` aborts.
  */
 export async function resolve(
   request: ResolveRequest,
   limits: ResolverLimits = LIMITS,
+  child?: ChildProcess,
 ): Promise<Resolution> {
   const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), "pi-workflows-")));
   try {
-    return await resolveWithout(request, limits, scratch);
+    return await resolveWithout(request, limits, { scratch, child });
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
@@ -74,14 +76,23 @@ type Excluded = {
 async function resolveWithout(
   request: ResolveRequest,
   limits: ResolverLimits,
-  scratch: string,
+  { scratch, child }: { scratch: string; child: ChildProcess | undefined },
 ): Promise<Resolution> {
   const deadline = Date.now() + limits.resolveMs;
   const exactMarks = request.files.length <= EXACT_MARKS;
   const none = { files: new Set<string>(), definitions: new Set<string>(), problems: [] };
   const excluded: Excluded = { ...none, exactMarks };
+  let ahead = child;
   for (let fault = 0; ; fault += 1) {
-    const { end, resolution } = await attempt(request, limits, { scratch, deadline, excluded });
+    const state = { scratch, deadline, excluded, child: ahead };
+    const { end, resolution } = await attempt(request, limits, state);
+    if (end.kind === "failed" && ahead !== undefined) {
+      // It may have died while it waited.
+      ahead = undefined;
+      fault -= 1;
+      continue;
+    }
+    ahead = undefined;
     if (end.kind === "done") {
       resolution.problems.unshift(...excluded.problems);
       return resolution;
@@ -104,9 +115,14 @@ async function resolveWithout(
 async function attempt(
   request: ResolveRequest,
   limits: ResolverLimits,
-  state: { scratch: string; deadline: number; excluded: Excluded },
+  state: {
+    scratch: string;
+    deadline: number;
+    excluded: Excluded;
+    child: ChildProcess | undefined;
+  },
 ): Promise<{ end: ResolverEnd; resolution: Resolution }> {
-  const { scratch, deadline, excluded } = state;
+  const { scratch, deadline, excluded, child } = state;
   const resolution: Resolution = { desired: [], managers: [], problems: [], files: [] };
   const end = await runResolver({
     request: {
@@ -121,6 +137,7 @@ async function attempt(
       skip: [...excluded.definitions],
       exactMarks: excluded.exactMarks,
     },
+    child,
     limits,
     deadline,
     signal: request.signal,
