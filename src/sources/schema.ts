@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { JsonSchema } from "../model/manifest.ts";
 import { ajvIssues } from "./ajv-issues.ts";
 import type { Issue } from "./issue.ts";
+import { isPlainSchema } from "./plain-schema.ts";
 import { zodIssues } from "./zod-issues.ts";
 
 /** What checking a value came to: the value with the schema's defaults, or all that is wrong. */
@@ -88,17 +89,18 @@ async function ajvSchema(schema: JsonSchema, isChecked: boolean): Promise<Schema
     import("ajv/dist/2020.js"),
     import("ajv-formats"),
   ]);
+  const undialected = withoutDialect(schema);
   const options = {
     strict: false,
     allErrors: true,
     useDefaults: true,
     verbose: true,
-    validateSchema: !isChecked,
+    validateSchema: !isChecked && !isPlainSchema(undialected),
   };
   const dialect = typeof schema["$schema"] === "string" ? schema["$schema"] : "";
   const ajv = /draft-0[67]/.test(dialect) ? new Ajv(options) : new Ajv2020(options);
   addFormats.default(ajv);
-  const validate = ajv.compile(withoutDialect(schema));
+  const validate = ajv.compile(undialected);
   return {
     json: schema,
     check(value) {
