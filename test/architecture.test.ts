@@ -38,6 +38,7 @@ const ALLOWED: Record<string, string[]> = {
     "store/sqlite/reader",
     "store/store",
     "runner/resolver",
+    "runner/warm-resolver",
   ],
   extension: ["model", "server/client", "server/protocol"],
 };

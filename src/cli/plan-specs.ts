@@ -8,7 +8,8 @@ import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import type { Plan } from "../model/plan.ts";
-import { resolve, type Resolution, type ResolveRequest } from "../runner/resolver.ts";
+import type { Resolution, ResolveRequest } from "../runner/resolver.ts";
+import { openWarmResolver } from "../runner/warm-resolver.ts";
 import type { DeleteBound } from "./flags.ts";
 import type { Cli } from "./invocation.ts";
 import { personOrigin } from "./person.ts";
@@ -40,6 +41,18 @@ export type Loaded = { resolution: Resolution; request: PlanRequest };
 /** The spec that a person gives on the command line. */
 export type SpecArguments = { manager: string; key: string; spec: string };
 
+const resolver = openWarmResolver();
+
+/** Starts what a load of this project needs, while what to load is still looked for. */
+export function prepareLoad({ project }: Pick<Cli, "project">): void {
+  resolver.prepare(project);
+}
+
+/** Ends what was started and is not needed. */
+export function endPrepared(): void {
+  resolver.close();
+}
+
 /** What the command line is called in places and origins. */
 const ARGUMENT_NAME = "<command line>";
 
@@ -55,6 +68,7 @@ export async function selectFiles(cli: Cli, options: LoadOptions): Promise<Selec
     });
   }
   const { project } = cli;
+  prepareLoad(cli);
   const selection = selectSpecs({
     project,
     paths,
@@ -115,7 +129,7 @@ export function selectArguments(
  */
 export async function loadSelected(cli: Cli, selected: Selected): Promise<Loaded> {
   const { specs, problems, request } = selected;
-  const resolution = await resolve({ ...specs, signal: cli.signal });
+  const resolution = await resolver.resolve({ ...specs, signal: cli.signal });
   return {
     resolution: { ...resolution, problems: [...problems, ...resolution.problems] },
     request,

@@ -6,7 +6,7 @@ import { findRepository } from "../sources/git/repository.ts";
 import { displayPath, globalDefinitionsFolder, SPECS_FOLDER } from "../sources/project.ts";
 import { openWorkTree } from "../sources/working-tree/work-tree.ts";
 import type { Cli } from "./invocation.ts";
-import { loadSelected, planOf, type LoadOptions } from "./plan-specs.ts";
+import { endPrepared, loadSelected, planOf, prepareLoad, type LoadOptions } from "./plan-specs.ts";
 import { createScreen } from "./screen.ts";
 import { selectWorkTree, syncSetOf } from "./select-synced.ts";
 import { masked, planText } from "./show-plan.ts";
@@ -29,6 +29,7 @@ export async function watchDiff(cli: Cli, options: Options): Promise<void> {
       globalFolder: globalDefinitionsFolder(),
       gitDir: (await findRepository(cli.project))?.gitDir,
       clock: systemClock,
+      onHint: () => prepareLoad(cli),
     },
     () => changes.raise(),
   );
@@ -41,6 +42,7 @@ export async function watchDiff(cli: Cli, options: Options): Promise<void> {
     }
   } finally {
     await tree.close();
+    endPrepared();
   }
 }
 

@@ -20,6 +20,8 @@ export type WorkTreeOptions = Omit<ScanRequest, "imports"> & {
   /** The work tree's own git folder; undefined where there is no git. */
   gitDir: string | undefined;
   clock: Clock;
+  /** Called where a state may follow soon, before it settled. */
+  onHint?: () => void;
   watchFolder?: WatchFolder;
 };
 
@@ -157,6 +159,7 @@ class Engine implements WorkTree {
   #hint(folder: string, name: string | null): void {
     // Git writes many other things into its folder, with each command.
     if (folder === this.#options.gitDir && !OPERATION_MARKS.has(name ?? "index.lock")) return;
+    this.#options.onHint?.();
     this.lookAgain();
   }
 
