@@ -24,7 +24,7 @@ describe("a committed spec", () => {
     repo.commit("a");
     const { client } = await syncServer();
     const first = await enabled(client, repo);
-    expect(first.report.applied).toMatchObject({ outcome: "applied" });
+    expect(first.report.applied).toMatchObject({ outcome: "applied", counts: { create: 1 } });
     expect(await sizes(client, repo.folder)).toEqual({ a: 1 });
     expect(conditionOf(first, "Synced")).toMatchObject({ status: true });
 

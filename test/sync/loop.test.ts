@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { canonicalJson, fingerprintText } from "../../src/model/canonical.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { EMPTY_REPORT, type SyncRevision, type SyncSet } from "../../src/model/sync.ts";
-import type { resolve, Resolution } from "../../src/runner/resolver.ts";
+import type { Resolution } from "../../src/runner/resolver.ts";
+import type { WarmResolver } from "../../src/runner/warm-resolver.ts";
 import { createChanges } from "../../src/server/changes.ts";
 import { SyncLoop } from "../../src/server/sync/loop.ts";
 import type { Look, Source } from "../../src/server/sync/source.ts";
@@ -42,7 +43,7 @@ class World {
         clock,
         log: SILENT,
         changes: createChanges(),
-        resolve: this.#resolve,
+        resolver: { prepare: () => undefined, resolve: this.#resolve },
         globalFolder: "/none",
         random: () => 0,
         onChange: () => undefined,
@@ -91,7 +92,7 @@ class World {
     close: () => Promise.resolve(),
   };
 
-  readonly #resolve: typeof resolve = async ({ revision, signal }) => {
+  readonly #resolve: WarmResolver["resolve"] = async ({ revision, signal }) => {
     const id = revision?.commit ?? "";
     this.loads.push(id);
     this.loading += 1;

@@ -4,7 +4,8 @@ import path from "node:path";
 import type { ManagerProposal } from "../../model/batch.ts";
 import type { Desired, LoadedSpecs, Problem, ResolvedManager } from "../../model/manifest.ts";
 import type { SyncRevision } from "../../model/sync.ts";
-import type { resolve, Resolution } from "../../runner/resolver.ts";
+import type { Resolution } from "../../runner/resolver.ts";
+import type { WarmResolver } from "../../runner/warm-resolver.ts";
 import { managersDiffer, staleFiles, type Memory } from "./memory.ts";
 import type { Listing, Source } from "./source.ts";
 
@@ -12,7 +13,7 @@ import type { Listing, Source } from "./source.ts";
 export type LoadContext = {
   project: string;
   source: Source;
-  resolve: typeof resolve;
+  resolve: WarmResolver["resolve"];
   globalFolder: string;
   /** Aborts when a newer revision supersedes this one. */
   signal: AbortSignal;

@@ -2,7 +2,7 @@ import type { Target } from "../../apply/target.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { SyncReport, SyncRevision, SyncSet } from "../../model/sync.ts";
-import type { resolve } from "../../runner/resolver.ts";
+import type { WarmResolver } from "../../runner/warm-resolver.ts";
 import type { ResourceManagerStore, SyncRecord } from "../../store/store.ts";
 import type { Changes } from "../changes.ts";
 import type { SyncActivity, SyncStatus } from "../protocol.ts";
@@ -22,7 +22,7 @@ export type LoopServices = {
   clock: Clock;
   log: Log;
   changes: Changes;
-  resolve: typeof resolve;
+  resolver: Pick<WarmResolver, "prepare" | "resolve">;
   globalFolder: string;
   /** In [0, 1): jitter of backoff. */
   random: () => number;
@@ -33,6 +33,8 @@ export type LoopServices = {
 // Catches lost hints: one round trip to a git process that is there anyway (notes of the design: a
 // sweep each 2 to 5 seconds).
 const SWEEP_MS = 5_000;
+// A process that starts for nothing takes 100 ms of a core: so often it is 0.2 % (goal M3).
+const BETWEEN_PREPARATIONS_MS = 60_000;
 
 /** Opens the source of a set. */
 export type OpenSource = (set: SyncSet, services: SourceServices) => Source;
@@ -65,10 +67,13 @@ export class SyncLoop {
   #moved = false;
   /** False once it is known that no resource is marked as not synced. */
   #mayBeMarked = true;
+  /** True while the first sync answers everybody who asks: they asked for it to begin. */
+  #isAwaited = false;
   #emptyIsMeantAt: string | undefined;
   #loading: { revision: string; controller: AbortController } | undefined;
   #running: Promise<void> | undefined;
   #stopped = false;
+  #preparedUntil = Number.NEGATIVE_INFINITY;
   #cancelTimers: (() => void)[] = [];
 
   constructor(
@@ -86,7 +91,9 @@ export class SyncLoop {
     this.#backoff = new Backoff(clock, services.random);
   }
 
-  start(): void {
+  /** `isAwaited`: whoever enabled the set asks for its first sync, and should see what that did. */
+  start({ isAwaited = false } = {}): void {
+    this.#isAwaited = isAwaited;
     this.#wake();
   }
 
@@ -137,6 +144,16 @@ export class SyncLoop {
     if (this.#stopped) return;
     if (!this.#running) this.#enter({ state: "settling" });
     this.#settle.touch();
+    this.#prepare();
+  }
+
+  // Git shows that it is at work some milliseconds before a branch moves; but most hints are about
+  // something else, such as an editor that asks git for its status.
+  #prepare(): void {
+    const now = this.#services.clock.monotonic();
+    if (now < this.#preparedUntil) return;
+    this.#preparedUntil = now + BETWEEN_PREPARATIONS_MS;
+    this.#services.resolver.prepare(this.#set.project);
   }
 
   /** Begins a turn; during one, sees to it that another follows. */
@@ -176,6 +193,7 @@ export class SyncLoop {
     const waiters = this.#waiters.splice(0);
     const again = this.#again || waiters.length > 0;
     this.#again = false;
+    let isOver = true;
     try {
       const look = await this.#source.look(waiters.length > 0 || this.#moved);
       this.#moved = false;
@@ -185,7 +203,7 @@ export class SyncLoop {
         await this.#put(afterTrouble(this.#report, look.trouble, this.#services.clock.now()));
         this.#again = true;
       } else {
-        await this.#sync(look.revision, again, waiters);
+        isOver = await this.#sync(look.revision, again, waiters);
       }
     } catch (thrown) {
       this.#services.log.error("A sync could not be recorded", {
@@ -194,19 +212,34 @@ export class SyncLoop {
       });
       this.#again = true;
     }
-    for (const waiter of waiters) waiter.resolve(this.status());
+    if (!isOver) return;
+    for (const waiter of [...waiters, ...this.#joined()]) waiter.resolve(this.status());
   }
 
-  async #sync(revision: SyncRevision, again: boolean, waiters: Waiter[]): Promise<void> {
+  /** Who asked for a sync while the first one, which they asked for as well, was under way. */
+  #joined(): Waiter[] {
+    if (!this.#isAwaited) return [];
+    this.#isAwaited = false;
+    const asks = ({ consent }: Waiter): boolean => Object.keys(consent).length > 0;
+    const joined = this.#waiters.filter((waiter) => !asks(waiter));
+    this.#waiters = this.#waiters.filter(asks);
+    return joined;
+  }
+
+  /** False where it was called off: another one takes its place, and its waiters. */
+  async #sync(revision: SyncRevision, again: boolean, waiters: Waiter[]): Promise<boolean> {
     const { attempted } = this.#report;
     if (attempted?.revision.id !== revision.id) this.#backoff.reset();
-    else if (!again) return;
+    else if (!again) return true;
     if (!again && this.#memory && attempted && isSettled(attempted, revision)) {
       this.#memory = { ...this.#memory, revision };
       await this.#put(underNewName(this.#report, revision, this.#services.clock.now()));
-      return;
+      return true;
     }
     const controller = new AbortController();
+    // Starts while files are listed.
+    this.#services.resolver.prepare(this.#set.project);
+    this.#preparedUntil = Number.NEGATIVE_INFINITY;
     try {
       const consent = this.#consent(revision, waiters);
       const { record, memory, retry } = await syncOnce(this.#job(revision, consent, controller));
@@ -222,22 +255,29 @@ export class SyncLoop {
         this.#waiters.unshift(...waiters.splice(0));
         this.#again = again;
         this.#dirty = true;
-        return;
+        return false;
       }
       await this.#failed(revision, thrown);
     } finally {
       this.#loading = undefined;
     }
+    return true;
   }
 
   #job(revision: SyncRevision, consent: Consent, controller: AbortController): SyncJob {
-    const { store, target, clock, resolve, globalFolder } = this.#services;
+    const { store, target, clock, resolver, globalFolder } = this.#services;
     const { signal } = controller;
     const set = this.#set;
     return {
       set,
       revision,
-      context: { project: set.project, source: this.#source, resolve, globalFolder, signal },
+      context: {
+        project: set.project,
+        source: this.#source,
+        resolve: resolver.resolve,
+        globalFolder,
+        signal,
+      },
       memory: this.#memory,
       consent,
       before: this.#report,

@@ -68,7 +68,8 @@ export class Syncs implements SyncFeed {
       await store.putSyncSet(set);
       const before = this.#loops.get(set.project);
       await before?.stop();
-      return this.#open({ set, report: before?.status().report ?? EMPTY_REPORT }).status();
+      const report = before?.status().report ?? EMPTY_REPORT;
+      return this.#open({ set, report }, { isAwaited: true }).status();
     });
   }
 
@@ -115,12 +116,12 @@ export class Syncs implements SyncFeed {
     return undelete(this.#services, ref, this.#loops.get(ref.project)?.reading() ?? {});
   }
 
-  #open(stored: StoredSyncSet): SyncLoop {
+  #open(stored: StoredSyncSet, how: { isAwaited?: boolean } = {}): SyncLoop {
     const { project } = stored.set;
     const onChange = (): void => this.#tell(project);
     const loop = new SyncLoop({ ...this.#services, onChange }, stored, openSource);
     this.#loops.set(project, loop);
-    loop.start();
+    loop.start(how);
     this.#tell(project);
     return loop;
   }

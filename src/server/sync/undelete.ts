@@ -2,7 +2,7 @@ import type { Target } from "../../apply/target.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { formatProblem } from "../../model/manifest.ts";
 import { describeRef, type ResourceRef, type StoredResource } from "../../model/resource.ts";
-import type { resolve } from "../../runner/resolver.ts";
+import type { WarmResolver } from "../../runner/warm-resolver.ts";
 import type { StoreReader } from "../../store/store.ts";
 import type { Source } from "./source.ts";
 
@@ -10,7 +10,7 @@ import type { Source } from "./source.ts";
 export type UndeleteServices = {
   store: StoreReader;
   target: Target;
-  resolve: typeof resolve;
+  resolver: Pick<WarmResolver, "resolve">;
   globalFolder: string;
 };
 
@@ -24,7 +24,7 @@ const NAME = "<history>";
  * @throws NOT_FOUND, CONFLICT where it is there, INVALID_SPECS where the spec is no longer valid
  */
 export async function undelete(
-  { store, target, resolve: run, globalFolder }: UndeleteServices,
+  { store, target, resolver, globalFolder }: UndeleteServices,
   ref: ResourceRef,
   reading: ReturnType<Source["reading"]>,
 ): Promise<StoredResource> {
@@ -36,7 +36,7 @@ export async function undelete(
   if (!removed) throw notKept(name);
   const { resource, labels, dependsOn, owner, origin } = removed;
   const manifest = { resourceManager, key, spec: resource.spec, labels, dependsOn };
-  const loaded = await run({
+  const loaded = await resolver.resolve({
     project,
     files: [],
     inline: [{ name: NAME, text: JSON.stringify(manifest) }],
