@@ -5,6 +5,7 @@ import { EFFECT_TRANSITIONS } from "../src/model/effect.ts";
 import { ERRORS } from "../src/model/errors.ts";
 import { LIMITS } from "../src/model/limits.ts";
 import { manifestSchema } from "../src/model/manifest.ts";
+import { configSchema } from "../src/server/config.ts";
 import { requestSchemas } from "../src/server/protocol-schemas.ts";
 import { schemaDump } from "../src/store/sqlite/schema-dump.ts";
 
@@ -18,6 +19,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     "docs/limits.md": limits(),
     "docs/schema.sql": schemaDump(),
     "docs/states.md": states(),
+    "schemas/config.schema.json": schema("config.json of the state folder", configSchema),
     "schemas/manifest.schema.json": schema("A spec file of pi-workflows", manifestFile()),
     "schemas/plan.schema.json": schema("A plan, as diff -o json prints it", planJsonSchema),
     "schemas/requests.schema.json": requests(),

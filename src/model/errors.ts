@@ -180,6 +180,12 @@ export const ERRORS = {
     exit: 2,
     http: 500,
   },
+  INVALID_CONFIG: {
+    title: "The server's configuration can't be used",
+    hint: "Mend the file named; schemas/config.schema.json has its form.",
+    exit: 2,
+    http: 500,
+  },
   STORE_FULL: {
     title: "The disk is full",
     hint: "Free some space; work resumes by itself.",

@@ -9,6 +9,7 @@ import type { Home } from "./home.ts";
 import type { Hello, Params, ReconcileTarget, Result, RouteName } from "./protocol.ts";
 import type { Registry } from "./registry.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { Sources } from "./sources/sources.ts";
 import type { BatchCheck } from "./spec-check.ts";
 import { nextTurn } from "./turn.ts";
 
@@ -18,12 +19,15 @@ export type HandlerServices = {
   store: ResourceManagerStore;
   registry: Registry;
   scheduler: Scheduler;
+  sources: Pick<Sources, "register">;
   changes: Changes;
   checkBatch: BatchCheck;
   globalFolder: string;
   hello: () => Hello;
   startedAt: number;
   runners: () => { alive: number; busy: number };
+  /** The port of 127.0.0.1 where webhooks are answered, where they are. */
+  webhookPort: () => number | undefined;
   /** Begins to stop; does not wait. */
   requestStop: () => void;
 };
@@ -71,6 +75,7 @@ function readHandlers(services: HandlerServices): Pick<Handlers, ReadRoute> {
       lanes: await store.lanes(),
       runners: services.runners(),
       passes: scheduler.stats(),
+      ...portOf(services),
       walBytes: statSync(`${home.database}-wal`, { throwIfNoEntry: false })?.size ?? 0,
     }),
     snapshot: async ({ project }) => {
@@ -103,6 +108,7 @@ function applyHandlers(services: HandlerServices): Pick<Handlers, ApplyRoute> {
         // As if a person had asked: that also revives what was given up under the old code.
         if (replaced) await store.enqueue([{ target: { lane: record.lane }, cause: "request" }]);
         scheduler.register(record);
+        services.sources.register(record);
         records.push(record);
       }
       return records;
@@ -187,6 +193,11 @@ function writeHandlers(services: HandlerServices): Pick<Handlers, WriteRoute> {
       return Promise.resolve({ stopping: true });
     },
   };
+}
+
+function portOf({ webhookPort }: HandlerServices): { webhookPort?: number } {
+  const port = webhookPort();
+  return port === undefined ? {} : { webhookPort: port };
 }
 
 function notFound(ref: ResourceRef): never {

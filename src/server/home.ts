@@ -19,6 +19,8 @@ export type Home = {
   lock: string;
   /** What the running server says of itself; never proof that it runs (the lock is). */
   info: string;
+  /** What a person may set; see config.ts. */
+  config: string;
   bundles: string;
   log: string;
   /** The bundle of an accepted definition, by digest. */
@@ -53,6 +55,7 @@ export function homeAt(folder: string = defaultHome()): Home {
     database: path.join(root, "state.sqlite"),
     lock: path.join(root, "server.lock"),
     info: path.join(root, "server.json"),
+    config: path.join(root, "config.json"),
     bundles,
     log: path.join(root, "logs", "server.log"),
     bundle: (digest) => path.join(bundles, `${digest}.mjs`),

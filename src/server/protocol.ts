@@ -47,6 +47,8 @@ export type ServerStatus = Hello & {
   runners: { alive: number; busy: number };
   passes: { running: number; done: number; failed: number };
   walBytes: number;
+  /** The port of 127.0.0.1 where webhooks are answered; absent where they are not. */
+  webhookPort?: number;
 };
 
 type Nothing = Record<string, never>;

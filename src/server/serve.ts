@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../model/clock.ts";
+import type { ManagerRecord } from "../model/batch.ts";
 import { VERSION } from "../model/installation.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock, Log } from "../model/ports.ts";
@@ -13,6 +14,7 @@ import type { Schema } from "../sources/schema.ts";
 import { openStore } from "../store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../store/store.ts";
 import { createChanges, type Changes } from "./changes.ts";
+import { readConfig, type Config } from "./config.ts";
 import { record, removeStaleBundles } from "./definitions.ts";
 import { createDispatch, localTransport, type Dispatch } from "./dispatch.ts";
 import { drain } from "./drain.ts";
@@ -29,6 +31,7 @@ import { PROTOCOL_VERSION, type Transport } from "./protocol.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 import { createReleasers, type Releasers } from "./releasers.ts";
 import { Scheduler } from "./scheduler.ts";
+import { openSources, type OpenSources } from "./sources/open.ts";
 import { createBatchCheck } from "./spec-check.ts";
 import { syncHandlers, watchedBySyncs } from "./sync/handlers.ts";
 import { Syncs } from "./sync/sets.ts";
@@ -47,6 +50,7 @@ export type ServeOptions = ServerOptions & {
 type Base = {
   options: ServeOptions;
   home: Home;
+  config: Config;
   clock: Clock;
   log: Log;
   releasers: Releasers;
@@ -70,21 +74,25 @@ export async function serve(options: ServeOptions): Promise<Running> {
     const door = createDoor(base);
     const runners = await createRunners(base);
     const scheduler = await createScheduler(base, { store, changes, runners });
-    const { dispatch, syncs } = createRoutes(base, {
-      store,
-      registry,
-      hosted,
-      changes,
-      scheduler,
-      runners,
+    const parts = { store, registry, hosted, changes, scheduler, runners };
+    const sources = openSources({
+      ...base,
+      ...parts,
+      isServed: (record) => isServed(hosted, record),
     });
-    for (const record of registry.all()) {
-      if (record.scope !== "hosted" || hosted.has(record.name)) scheduler.register(record);
+    const { dispatch, syncs } = createRoutes(base, parts, sources);
+    sources.start();
+    for (const record of registry.all().filter((one) => isServed(hosted, one))) {
+      scheduler.register(record);
+      sources.register(record);
     }
     scheduler.start();
-    if (options.listen !== false) await door.open(dispatch);
+    if (options.listen !== false) {
+      await door.open(dispatch);
+      await sources.openWebhooks();
+    }
     await syncs.start();
-    attend(base, { store, registry, scheduler, dispatch, syncs });
+    attend(base, { store, registry, scheduler, dispatch, syncs, sources });
     log.info("The server serves", { home: base.home.path, version: VERSION });
     return { transport: localTransport(dispatch), stop: () => releasers.releaseAll(log) };
   } catch (thrown) {
@@ -105,7 +113,8 @@ function own(options: ServeOptions, releasers: Releasers): Base {
     releasers.add("log", () => logger.close());
     log = logger;
   }
-  return { options, home, clock, log, releasers, startedAt: clock.now() };
+  const config = readConfig(home.config);
+  return { options, home, config, clock, log, releasers, startedAt: clock.now() };
 }
 
 async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
@@ -133,25 +142,29 @@ async function acceptHosted(
   return schemas;
 }
 
-type Runners = { pool: RunnerPort; local: RunnerPort };
+/**
+ * The two transports of passes: child processes, and this process. Sources map in child processes
+ * of their own, so that neither waits for the other.
+ */
+type Runners = { pool: RunnerPort; local: RunnerPort; maps: RunnerPort };
 
-/** The two transports of passes: child processes, and this process. */
+/** A pool is empty until something is to run. */
 async function createRunners({ options, home, clock, log, releasers }: Base): Promise<Runners> {
   const killed = await reapOrphans(home.path);
   if (killed.length > 0) log.warn("Runners of an earlier server were killed", { killed });
-  const pool = createRunnerPool({
-    home: home.path,
-    token: randomUUID(),
-    bundlePath: home.bundle,
-    env: process.env,
-    limits: { concurrency: options.concurrency ?? LIMITS.concurrency },
-    clock,
-    log,
-  });
-  releasers.add("runners", () => pool.stop());
+  const token = randomUUID();
+  const poolOf = (concurrency: number): RunnerPort => {
+    const { bundle: bundlePath } = home;
+    const made = { home: home.path, token, bundlePath, env: process.env, clock, log };
+    const pool = createRunnerPool({ ...made, limits: { concurrency } });
+    releasers.add("runners", () => pool.stop());
+    return pool;
+  };
+  const pool = poolOf(options.concurrency ?? LIMITS.concurrency);
+  const maps = poolOf(LIMITS.mapConcurrency);
   const local = createInProcessRunner([...(options.managers ?? [])], clock);
   releasers.add("in-process passes", () => local.stop());
-  return { pool, local };
+  return { pool, local, maps };
 }
 
 async function createScheduler(
@@ -191,7 +204,22 @@ type Parts = {
   runners: Runners;
 };
 
-function createRoutes(base: Base, parts: Parts): { dispatch: Dispatch; syncs: Syncs } {
+/** Whether passes of a manager can run here: one handed over as an object is this program's or none. */
+function isServed(hosted: Parts["hosted"], { scope, name }: ManagerRecord): boolean {
+  return scope !== "hosted" || hosted.has(name);
+}
+
+function statsOf({ pool, local, maps }: Runners): { alive: number; busy: number } {
+  const all = [pool, local, maps].map((runner) => runner.stats());
+  const total = (of: "alive" | "busy") => all.reduce((sum, stats) => sum + stats[of], 0);
+  return { alive: total("alive"), busy: total("busy") };
+}
+
+function createRoutes(
+  base: Base,
+  parts: Parts,
+  sources: OpenSources,
+): { dispatch: Dispatch; syncs: Syncs } {
   const { options, home, clock, log, releasers, startedAt } = base;
   const { store, registry, hosted, changes, scheduler, runners } = parts;
   const stopping = new AbortController();
@@ -201,6 +229,7 @@ function createRoutes(base: Base, parts: Parts): { dispatch: Dispatch; syncs: Sy
     store,
     registry,
     scheduler,
+    sources,
     changes,
     startedAt,
     checkBatch: createBatchCheck(hosted),
@@ -212,10 +241,8 @@ function createRoutes(base: Base, parts: Parts): { dispatch: Dispatch; syncs: Sy
       home: home.path,
       ...(stopping.signal.aborted ? { stopping: true } : {}),
     }),
-    runners: () => {
-      const [pool, local] = [runners.pool.stats(), runners.local.stats()];
-      return { alive: pool.alive + local.alive, busy: pool.busy + local.busy };
-    },
+    runners: () => statsOf(runners),
+    webhookPort: () => sources.webhookPort(),
     requestStop: options.requestStop,
   });
   // Released before the scheduler drains: what arrives meanwhile is refused.
@@ -275,7 +302,12 @@ function attend(
     scheduler,
     dispatch,
     syncs,
-  }: Pick<Parts, "store" | "registry" | "scheduler"> & { dispatch: Dispatch; syncs: Syncs },
+    sources,
+  }: Pick<Parts, "store" | "registry" | "scheduler"> & {
+    dispatch: Dispatch;
+    syncs: Syncs;
+    sources: OpenSources;
+  },
 ): void {
   releasers.add("housekeeping", keepHouse(store, clock, log));
   void removeStaleBundles(home, registry.all(), clock.now()).catch((error: unknown) =>
@@ -289,6 +321,7 @@ function attend(
     !syncs.any() &&
     clock.monotonic() - dispatch.lastUsedAt() >= idleExitMs;
   releasers.add(
+    !sources.any() &&
     "idle watch",
     watchIdle({
       clock,

@@ -22,6 +22,9 @@ function describe(status: ServerStatus, now: number): string {
     ["running", `pid ${status.pid}, version ${status.version}`],
     ["since", `${instant(status.startedAt)} (${relative(status.startedAt, now)})`],
     ["state folder", printable(status.home)],
+    ...(status.webhookPort === undefined
+      ? []
+      : [["webhooks", `http://127.0.0.1:${status.webhookPort}/webhooks/NAME`]]),
     ["resources", `${store.resources}, revision ${store.revision}`],
     ["passes", `${passes.running} running, ${passes.done} done, ${passes.failed} failed`],
     ["runners", `${runners.alive} alive, ${runners.busy} busy`],
@@ -38,7 +41,7 @@ function describe(status: ServerStatus, now: number): string {
     lane.nextReadyAt === undefined ? "-" : relative(lane.nextReadyAt, now),
     printable(lane.project),
   ]);
-  return `${head}\n\n${columns([["MANAGER", "READY", "RUNNING", "NEXT", "PROJECT"], ...rows])}`;
+  return `${head}\n\n${columns([["MANAGER", "DUE", "RUNNING", "NEXT", "PROJECT"], ...rows])}`;
 }
 
 function kib(bytes: number): string {
