@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import Table from "cli-table3";
 import { printable } from "../../model/text.ts";
 import type { ShownAction, ShownPlan } from "../schema.ts";
@@ -23,31 +24,59 @@ export function renderTable(plan: ShownPlan, options: RenderOptions): string {
   ].join("\n");
 }
 
-function layOut(actions: readonly ShownAction[], { palette, width }: RenderOptions): string {
-  const widths = width === undefined ? undefined : columnWidths(actions, width);
-  const [, name = Infinity, why = Infinity] = widths ?? [];
+function layOut(actions: readonly ShownAction[], options: RenderOptions): string {
+  const { palette, width } = options;
+  const titles: Cells = [palette.bold("ACTION"), palette.bold("RESOURCE"), palette.bold("WHY")];
+  const rows = actions.map((action) => cellsOf(action, options));
+  const lines =
+    width === undefined
+      ? padded([titles, ...rows])
+      : wrapped(titles, rows, columnWidths(actions, width));
+  return lines.map((line) => line.trimEnd()).join("\n");
+}
+
+type Widths = [action: number, name: number, why: number];
+type Cells = [action: string, name: string, why: string];
+
+function cellsOf(action: ShownAction, { palette }: RenderOptions): Cells {
+  return [
+    inColour(action.kind, `${SIGNS[action.kind]} ${action.kind}`, palette),
+    nameOf(action),
+    action.reasons.map(printable).join("; "),
+  ];
+}
+
+// Where nothing wraps, the table's own layout would take a tenth of a whole diff of many files.
+function padded(rows: readonly Cells[]): string[] {
+  const [action, name] = [0, 1].map(
+    (column) => Math.max(...rows.map((cells) => visible(cells[column] ?? ""))) + GAP,
+  ) as [number, number];
+  const pad = (cell: string, width: number): string => cell + " ".repeat(width - visible(cell));
+  return rows.map((cells) => pad(cells[0], action) + pad(cells[1], name) + cells[2]);
+}
+
+/** Characters of a cell that take room, without its colours. */
+function visible(cell: string): number {
+  return stripVTControlCharacters(cell).length;
+}
+
+function wrapped(titles: Cells, rows: readonly Cells[], colWidths: Widths): string[] {
+  const [, nameWidth, whyWidth] = colWidths;
   const table = new Table({
     chars: BORDERLESS,
     style: { head: [], border: [], "padding-left": 0, "padding-right": GAP },
-    ...(widths && { colWidths: widths, wordWrap: true }),
+    colWidths,
+    wordWrap: true,
   });
-  table.push(["ACTION", "RESOURCE", "WHY"].map((title) => palette.bold(title)));
-  for (const action of actions) {
-    table.push([
-      inColour(action.kind, `${SIGNS[action.kind]} ${action.kind}`, palette),
-      breakWords(nameOf(action), name - GAP),
-      breakWords(action.reasons.map(printable).join("; "), why - GAP),
-    ]);
+  table.push(titles);
+  for (const [action, name, why] of rows) {
+    table.push([action, breakWords(name, nameWidth - GAP), breakWords(why, whyWidth - GAP)]);
   }
-  return table
-    .toString()
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n");
+  return table.toString().split("\n");
 }
 
 // Names keep what they need up to half of the line; the reasons wrap in the rest.
-function columnWidths(actions: readonly ShownAction[], width: number): number[] {
+function columnWidths(actions: readonly ShownAction[], width: number): Widths {
   const longest = Math.max(...actions.map((action) => nameOf(action).length)) + GAP;
   const name = Math.max(NARROWEST, Math.min(longest, Math.floor(width / 2)));
   return [ACTION_COLUMN, name, Math.max(NARROWEST, width - ACTION_COLUMN - name)];
