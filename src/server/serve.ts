@@ -319,9 +319,9 @@ function attend(
     dispatch.open() === 0 &&
     scheduler.isIdle() &&
     !syncs.any() &&
+    !sources.any() &&
     clock.monotonic() - dispatch.lastUsedAt() >= idleExitMs;
   releasers.add(
-    !sources.any() &&
     "idle watch",
     watchIdle({
       clock,
