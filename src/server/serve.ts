@@ -7,7 +7,7 @@ import type { Clock, Log } from "../model/ports.ts";
 import { createInProcessRunner } from "../runner/in-process.ts";
 import { reapOrphans } from "../runner/orphans.ts";
 import { createRunnerPool } from "../runner/pool.ts";
-import { resolve } from "../runner/resolver.ts";
+import { openWarmResolver } from "../runner/warm-resolver.ts";
 import type { RunnerPort } from "../runner/port.ts";
 import { globalDefinitionsFolder } from "../sources/project.ts";
 import type { Schema } from "../sources/schema.ts";
@@ -247,6 +247,8 @@ function createRoutes(
   });
   // Released before the scheduler drains: what arrives meanwhile is refused.
   releasers.add("requests", () => stopping.abort());
+  const resolver = openWarmResolver();
+  releasers.add("resolver", () => resolver.close());
   const syncs = new Syncs({
     store,
     target: {
@@ -258,7 +260,7 @@ function createRoutes(
     clock,
     log,
     changes,
-    resolve,
+    resolver,
     globalFolder,
     random: Math.random,
   });
