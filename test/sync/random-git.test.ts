@@ -6,7 +6,7 @@ import { randomOf, Worker } from "./random-git.ts";
 
 // One sequence is a repository's life of a dozen steps. `npm run soak` does a thousand; a failure
 // names the seed that repeats its sequence alone.
-const SEQUENCES = Number(process.env["RANDOM_GIT_SEQUENCES"] ?? 5);
+const SEQUENCES = Number(process.env["RANDOM_GIT_SEQUENCES"] ?? 3);
 const SEED = Number(process.env["RANDOM_GIT_SEED"] ?? Date.now() % 1_000_000_000);
 const STEPS = 12;
 const CRASHES = 0.08;
