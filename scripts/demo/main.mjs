@@ -4,7 +4,9 @@ import { Stage } from "./stage.mjs";
 import { observe } from "./observe.mjs";
 import { shepherd } from "./shepherd.mjs";
 
-const { values } = parseArgs({
+const USAGE = "npm run demo [-- --github OWNER/REPO#N --dry-run [--base BRANCH]]";
+
+const { values } = parse({
   options: {
     github: { type: "string" },
     base: { type: "string", default: "main" },
@@ -29,4 +31,13 @@ try {
   process.exitCode = 1;
 } finally {
   await stage.close();
+}
+
+function parse(config) {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    console.error(`${error.message}\n${USAGE}`);
+    process.exit(2);
+  }
 }

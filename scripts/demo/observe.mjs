@@ -13,9 +13,7 @@ export async function observe(stage, name, baseRef) {
   stage.run(["diff", "-f", ".pi/resources"], { exits: [1] });
   stage.run(["apply", "-f", ".pi/resources"]);
   // Observed or not (no token, no such pull request), the status says which.
-  stage.run(["wait", "pull-request", name, "--for", "condition=Ready=any", "--timeout", "30s"], {
-    exits: [0, 1, 4],
-  });
+  await stage.until(name, undefined);
   stage.run(["describe", "pull-request", name]);
   stage.run(["why", "pull-request", name]);
 }

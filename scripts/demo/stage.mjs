@@ -122,7 +122,7 @@ export class Stage {
     return stop;
   }
 
-  /** Waits until the resource's Ready condition has this reason. */
+  /** Waits until the resource's Ready condition has this reason, or any where none is given. */
   async until(key, reason, seconds = 60) {
     const deadline = Date.now() + seconds * 1_000;
     let last = "nothing yet";
@@ -131,7 +131,7 @@ export class Stage {
       const shown = items.find(({ metadata }) => metadata.key === key);
       const ready = shown?.conditions.find(({ type }) => type === "Ready");
       last = ready ? `${ready.reason}: ${ready.message ?? ""}` : last;
-      if (ready?.reason === reason) return;
+      if (ready && (reason === undefined || ready.reason === reason)) return;
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
     throw new Error(`${key} did not become ${reason}; it says ${last}`);

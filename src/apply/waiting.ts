@@ -1,4 +1,4 @@
-import { isConditionTrue, RUNTIME_CONDITIONS } from "../model/condition.ts";
+import { RUNTIME_CONDITIONS, TERMINAL_ERROR } from "../model/condition.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { describeRef } from "../model/resource.ts";
 import type { ManagedResourceCondition, ResourceSummary } from "../model/resource.ts";
@@ -17,9 +17,12 @@ export type WaitTarget = {
   generation?: number;
 };
 
-/** How one wait ended: `stalled` where the runtime has stopped trying, so that no wait can help. */
+/**
+ * How one wait ended: `stalled` where the runtime has stopped trying and `suspended` where a person
+ * has stopped it, so that no wait can help.
+ */
 export type WaitOutcome = WaitTarget & {
-  state: "met" | "stalled";
+  state: "met" | "stalled" | "suspended";
   condition?: ManagedResourceCondition;
 };
 
@@ -112,7 +115,7 @@ export class Waiting {
 
 function judge(
   target: WaitTarget,
-  { metadata, conditions }: ResourceSummary,
+  { metadata, conditions, suspended }: ResourceSummary,
   goal: WaitGoal,
 ): WaitOutcome | undefined {
   const { generation } = metadata;
@@ -122,9 +125,15 @@ function judge(
     const condition = current.find(({ type }) => type === goal.condition);
     if (condition?.status === goal.status) return { ...target, state: "met", condition };
   }
-  if (!isConditionTrue(conditions, RUNTIME_CONDITIONS.stalled, generation)) return undefined;
-  const condition = current.find(({ type }) => type === RUNTIME_CONDITIONS.stalled);
-  return { ...target, state: "stalled", ...(condition && { condition }) };
+  if (suspended) return { ...target, state: "suspended" };
+  const condition = current.find(isGivenUp);
+  return condition && { ...target, state: "stalled", condition };
+}
+
+/** The runtime has stopped trying: after too many crashes, or because the manager said so. */
+function isGivenUp({ type, status, reason }: ManagedResourceCondition): boolean {
+  if (type === RUNTIME_CONDITIONS.stalled) return status === true;
+  return type === RUNTIME_CONDITIONS.reconciled && status === false && reason === TERMINAL_ERROR;
 }
 
 function why({ resource }: Entry, goal: WaitGoal): string {

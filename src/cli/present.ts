@@ -1,4 +1,4 @@
-import { RUNTIME_CONDITIONS } from "../model/condition.ts";
+import { RUNTIME_CONDITIONS, TERMINAL_ERROR } from "../model/condition.ts";
 import type { ManagerRecord } from "../model/batch.ts";
 import { describeRef } from "../model/resource.ts";
 import type { SourceDefinition } from "../model/source.ts";
@@ -27,8 +27,21 @@ export function presentOf(situation: Situation): Present {
   const needsServer = details.queue !== undefined && state !== "suspended" && !serverRuns;
   return {
     state,
-    sentences: needsServer ? [...sentences, NO_SERVER] : sentences,
+    sentences: [...sentences, ...untold(details), ...(needsServer ? [NO_SERVER] : [])],
   };
+}
+
+/** Effects that a later pass may find or not: where its manager no longer asks, only a person can. */
+function untold({ resource, effects }: Details): string[] {
+  const ref = describeRef(resource.resource.metadata);
+  return effects
+    .filter(({ state, parked }) => state === "indeterminate" && !parked)
+    .map(
+      ({ key }) =>
+        `It can't be told yet whether effect ${key} happened; the pass that asks for it again looks. ` +
+        `To settle it by hand: \`pi-workflows effect resolve ${ref} ${key} --applied\`, or ` +
+        "--not-applied --reason TEXT.",
+    );
 }
 
 const NO_SERVER =
@@ -103,6 +116,17 @@ const atRest: Look = ({ details, manager }) => {
   if (stalled) {
     const sentence = `It is not tried any more (${stalled.reason}) until its spec changes or you run ${again}.`;
     return { state: "stalled", sentences: [...deletionSentences(details), sentence] };
+  }
+  const failed = status.conditions.find(
+    ({ type, reason, observedGeneration }) =>
+      type === RUNTIME_CONDITIONS.reconciled &&
+      reason === TERMINAL_ERROR &&
+      observedGeneration === metadata.generation,
+  );
+  if (failed) {
+    const message = failed.message ? `: ${failed.message}` : "";
+    const sentence = `It failed for good${message}. It is tried again when its spec changes or you run ${again}.`;
+    return { state: "failed", sentences: [...deletionSentences(details), sentence] };
   }
   if (status.observedGeneration < metadata.generation) {
     const sentence = `Generation ${metadata.generation} was not looked at yet, and no pass is queued; run ${again}.`;

@@ -39,7 +39,7 @@ export function describeSync(sync: ShownSync, paint: SyncPaint): string {
     ["prune", set.prune ? "yes" : "no"],
     ["enabled", `${relative(set.enabledAt, paint.now)} by ${printable(set.enabledBy)}`],
     ...attemptRow("looked at", report.attempted, paint),
-    ...attemptRow("applied", report.applied, paint),
+    ...attemptRow("in force", report.applied, paint),
     ...(activity ? [["now", describeActivity(activity, paint.now)]] : []),
   ]);
   const sections = [
@@ -51,7 +51,7 @@ export function describeSync(sync: ShownSync, paint: SyncPaint): string {
       "Changed by hand",
       report.drift.map(
         (drift) =>
-          `${drift.resourceManager} ${drift.key}: ${drift.fields.join(", ")}, by ${drift.by} (${drift.place.file}:${drift.place.line})`,
+          `${drift.resourceManager} ${drift.key}: ${drift.fields.join(", ") || "as a whole"}, by ${drift.by} (${drift.place.file}:${drift.place.line})`,
       ),
     ),
     report.pendingPrune ? describePendingPrune(report.pendingPrune, paint) : "",

@@ -143,7 +143,6 @@ function effectLinks(effect: StoredEffect): Link[] {
 function conditionLinks({ resource }: Details): Link[] {
   const { generation } = resource.resource.metadata;
   return resource.resource.status.conditions.map((condition) => {
-    const message = condition.message ? `: ${condition.message}` : "";
     const old =
       condition.observedGeneration === generation
         ? ""
@@ -151,7 +150,8 @@ function conditionLinks({ resource }: Details): Link[] {
     return {
       at: Date.parse(condition.lastTransitionTime),
       kind: "condition",
-      text: `${condition.type} became ${wordOf(condition.status)} (${condition.reason})${message}${old}`,
+      // Its reason and message may be newer than its last transition; `describe` shows them.
+      text: `${condition.type} became ${wordOf(condition.status)}${old}`,
     };
   });
 }

@@ -46,8 +46,14 @@ function schedule(callback: () => void, delayMs: number): () => void {
 /** What became of a wait, for people: one line for each resource that the runtime gave up on. */
 export function describeOutcomes(outcomes: readonly WaitOutcome[], goal: WaitGoal): string {
   const stalled = outcomes.filter(({ state }) => state === "stalled");
-  const met = outcomes.length - stalled.length;
+  const suspended = outcomes.filter(({ state }) => state === "suspended");
+  const met = outcomes.length - stalled.length - suspended.length;
   return [
+    ...suspended.map((outcome) =>
+      printable(
+        `${describeRef(outcome)} is suspended; \`pi-workflows resume ${describeRef(outcome)}\``,
+      ),
+    ),
     ...stalled.map((outcome) => {
       const reason = outcome.condition ? ` (${outcome.condition.reason})` : "";
       const message = outcome.condition?.message ? `: ${outcome.condition.message}` : "";

@@ -29,6 +29,9 @@ export const RUNTIME_CONDITIONS = {
   synced: "Synced",
 } as const;
 
+/** Reason of `Reconciled` where the manager said that trying again can't help. */
+export const TERMINAL_ERROR = "TerminalError";
+
 /**
  * Merges what a pass said into the conditions that were there: types are unique, types not named
  * are kept, and `lastTransitionTime` moves only where `status` changes.

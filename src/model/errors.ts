@@ -132,6 +132,12 @@ export const ERRORS = {
     exit: 2,
     http: 409,
   },
+  SUSPENDED: {
+    title: "The resource is suspended",
+    hint: "Lift it with `pi-workflows resume MANAGER KEY`.",
+    exit: 2,
+    http: 409,
+  },
   RUNNER_FAILED: {
     title: "A runner ended without an answer",
     hint: "See `pi-workflows server logs`.",
@@ -174,15 +180,15 @@ export const ERRORS = {
     exit: 2,
     http: 500,
   },
-  UNSUPPORTED: {
-    title: "This machine or folder can't be used safely",
-    hint: "The message says what is missing.",
-    exit: 2,
-    http: 500,
-  },
   INVALID_CONFIG: {
     title: "The server's configuration can't be used",
     hint: "Mend the file named; schemas/config.schema.json has its form.",
+    exit: 2,
+    http: 500,
+  },
+  UNSUPPORTED: {
+    title: "This machine or folder can't be used safely",
+    hint: "The message says what is missing.",
     exit: 2,
     http: 500,
   },

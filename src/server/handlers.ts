@@ -171,7 +171,7 @@ function writeHandlers(services: HandlerServices): Pick<Handlers, WriteRoute> {
       const one = "key" in target;
       const write = store.enqueue([{ target: one ? target : { lane }, cause: "request" }]);
       const marked = await waking(target, write);
-      if (one && marked === 0) notFound(target);
+      if (one && marked === 0) throw await notMarked(store, target);
       return { marked };
     },
     resolveEffect: async ({ uid, key, outcome }) => {
@@ -201,5 +201,18 @@ function portOf({ webhookPort }: HandlerServices): { webhookPort?: number } {
 }
 
 function notFound(ref: ResourceRef): never {
-  throw new PiWorkflowsError("NOT_FOUND", `There is no ${describeRef(ref)} in ${ref.project}`);
+  throw missing(ref);
+}
+
+function missing(ref: ResourceRef): PiWorkflowsError {
+  return new PiWorkflowsError("NOT_FOUND", `There is no ${describeRef(ref)} in ${ref.project}`);
+}
+
+/** Why a request to look at one key marked nothing. */
+async function notMarked(store: ResourceManagerStore, ref: ResourceRef): Promise<PiWorkflowsError> {
+  const stored = await store.get(ref);
+  if (!stored?.suspended) return missing(ref);
+  return new PiWorkflowsError("SUSPENDED", `${describeRef(ref)} is suspended`, {
+    hint: `Lift it with \`pi-workflows resume ${describeRef(ref)}\`.`,
+  });
 }

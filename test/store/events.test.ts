@@ -121,7 +121,7 @@ describe("events", () => {
       "Created: from specs/a.resource.json, by apply specs",
       "SpecChanged: generation 2 from specs/a.resource.json, by apply specs",
       "ReconcileFailed: no answer",
-      "ConditionChanged: Reconciled=true (Succeeded); Ready=true (Done)",
+      "ConditionChanged: Ready=true (Done) [Reconciled=true]",
       "Suspended: by request",
       "DeletionRequested: from delete m a, by person ann",
       "Removed: no finalizer is left",

@@ -1,6 +1,7 @@
 import { PiWorkflowsError } from "../../model/errors.ts";
-import { describeRef } from "../../model/resource.ts";
+import { describeRef, type ResourceRef } from "../../model/resource.ts";
 import { printable } from "../../model/text.ts";
+import type { StoreReader } from "../../store/store.ts";
 import { findResource } from "../find.ts";
 import type { Action } from "../verb.ts";
 
@@ -11,8 +12,7 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   const outcome = outcomeOf(options);
   const ref = { project: cli.project, resourceManager: manager, key };
   const reader = await cli.reader();
-  const stored = await findResource(reader, ref);
-  const { uid } = stored.resource.metadata;
+  const uid = await uidOf(reader, ref, effectKey);
   requireEffect(await reader.effects({ uid }), effectKey, describeRef(ref));
   const client = await cli.client();
   const effect = await client.resolveEffect(uid, effectKey, outcome);
@@ -20,6 +20,19 @@ export const run: Action<Options> = async (cli, options, ...args) => {
     printable(`${describeRef(ref)}: effect ${effect.key} is ${effect.state}; a pass will follow`),
   );
 };
+
+/** The ledger keeps the effects of a deleted resource, so that they can still be settled (D-7). */
+async function uidOf(reader: StoreReader, ref: ResourceRef, effectKey: string): Promise<string> {
+  const stored = await reader.get(ref);
+  const open = stored ? [] : await reader.effects({ project: ref.project, open: true });
+  const left = open.find(
+    (effect) =>
+      effect.resourceManager === ref.resourceManager &&
+      effect.resourceKey === ref.key &&
+      effect.key === effectKey,
+  );
+  return left?.resourceUid ?? (await findResource(reader, ref)).resource.metadata.uid;
+}
 
 function outcomeOf(
   options: Options,

@@ -1,7 +1,9 @@
-import type { SyncEnable } from "../../server/protocol.ts";
+import { PiWorkflowsError } from "../../model/errors.ts";
+import type { Client, SyncEnable, SyncStatus } from "../../server/protocol.ts";
 import type { DeleteBound } from "../flags.ts";
+import type { Cli } from "../invocation.ts";
 import { guardOf } from "../plan-specs.ts";
-import { describeSync } from "../sync-text.ts";
+import { describeSync, exitCodeOf } from "../sync-text.ts";
 import type { Action } from "../verb.ts";
 
 type Options = {
@@ -15,19 +17,46 @@ type Options = {
 
 export const run: Action<Options> = async (cli, options) => {
   const client = await cli.client();
+  const since = Date.now();
   await client.syncEnable(requestOf(cli.project, options));
-  // The first sync says at once whether the specs that are there can be used.
-  const status = await client.syncNow(cli.project);
+  const status = await firstReport(cli, client, since);
   // What it was doing when it answered says nothing about what comes next.
   const { activity: _activity, ...reported } = status;
+  const code = exitCodeOf(status);
   cli.output.result(status, () =>
     [
       describeSync(reported, { colors: cli.output.colors, now: Date.now() }),
       "",
-      "From now on it follows by itself; see `pi-workflows sync status`.",
+      code === 0 ? FOLLOWS : NOT_YET,
     ].join("\n"),
   );
+  return code;
 };
+
+const FOLLOWS = "From now on it follows by itself; see `pi-workflows sync status`.";
+const NOT_YET =
+  "It is enabled, and not in step yet: mend what is named above, and it follows by itself.";
+
+/** How long the first sync may take before what is known is shown. */
+const FIRST_SYNC_MS = 60_000;
+
+/** The first sync says whether the specs that are there can be used. */
+async function firstReport(cli: Cli, client: Client, since: number): Promise<SyncStatus> {
+  const { project } = cli;
+  const over = new AbortController();
+  const enough = AbortSignal.any([cli.signal, over.signal, AbortSignal.timeout(FIRST_SYNC_MS)]);
+  for await (const item of client.syncWatch({ project }, enough)) {
+    if (item.kind !== "present") continue;
+    const { activity, report } = item.status;
+    const isRest = activity.state === "waiting" || activity.state === "retrying";
+    if (!isRest || activity.since < since || report.conditions.length === 0) continue;
+    over.abort();
+    return item.status;
+  }
+  const [status] = await client.syncStatus(project);
+  if (status) return status;
+  throw new PiWorkflowsError("NOT_FOUND", `sync of ${project} was disabled meanwhile`);
+}
 
 function requestOf(project: string, options: Options): SyncEnable {
   const { branch, root, workingTree, prune, maxDeletes, worktree } = options;

@@ -7,5 +7,10 @@ export const run: Action<object> = async (cli, _options, ...args) => {
   const client = await cli.client();
   const stored = await client.undelete({ project: cli.project, resourceManager: manager, key });
   const { metadata } = stored.resource;
-  cli.output.result(stored, () => `${printable(describeRef(metadata))} is back as ${metadata.uid}`);
+  cli.output.result(stored, () =>
+    [
+      `${printable(describeRef(metadata))} is back as ${metadata.uid}`,
+      'It is protected from being pruned; a spec file that says `"prune": true` lifts that.',
+    ].join("\n"),
+  );
 };

@@ -33,6 +33,7 @@ const ENABLE: Verb = {
     },
     outputFlag("json"),
   ],
+  exitCodes: { 1: "enabled, but not in step yet", ...GUARD },
   examples: [
     { command: "pi-workflows sync enable", does: "Follow the branch that is checked out" },
     {
@@ -148,7 +149,7 @@ export const UNDELETE: Verb = {
   summary: "Bring a deleted resource back with its last spec",
   description:
     "Makes the resource anew, with a new uid, for as long as history keeps it. It is protected from " +
-    "being pruned until a spec file declares it again.",
+    'being pruned until a spec file declares it with "prune": true.',
   arguments: [MANAGER, KEY],
   flags: [outputFlag("json")],
   examples: [

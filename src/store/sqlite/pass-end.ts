@@ -109,7 +109,7 @@ function writeEvents(
   } else if (outcome.kind === "crashed") {
     appendEvent(tx, row.id, warning(pass.next.stalled ? "Stalled" : "RunnerFailed", detail));
   } else if (moved.length > 0) {
-    appendEvent(tx, row.id, normal("ConditionChanged", moved.map(describeCondition).join("; ")));
+    appendEvent(tx, row.id, normal("ConditionChanged", describeMoved(moved)));
   }
   if (pass.hot) {
     const text = `more than ${LIMITS.hotLoopPasses} passes in a minute with nothing changing`;
@@ -117,8 +117,16 @@ function writeEvents(
   }
 }
 
-function describeCondition({ type, status, reason, message }: Condition): string {
-  return `${type}=${String(status)} (${reason})${message === undefined ? "" : `: ${message}`}`;
+/** `Ready`, which says it all where it moved, or else the first in full; the others by name. */
+function describeMoved(moved: readonly Condition[]): string {
+  const main = moved.find(({ type }) => type === "Ready") ?? moved[0];
+  if (!main) return "";
+  const message = main.message === undefined ? "" : `: ${main.message}`;
+  const others = moved
+    .filter((condition) => condition !== main)
+    .map(({ type, status }) => `${type}=${String(status)}`);
+  const rest = others.length === 0 ? "" : ` [${others.join(", ")}]`;
+  return `${main.type}=${String(main.status)} (${main.reason})${message}${rest}`;
 }
 
 function detailOf(outcome: PassOutcome): string | undefined {

@@ -3,6 +3,7 @@ import {
   isConditionTrue,
   mergeConditions,
   RUNTIME_CONDITIONS,
+  TERMINAL_ERROR,
   type Condition,
   type ConditionInput,
 } from "../../model/condition.ts";
@@ -16,7 +17,6 @@ import { conditionsOf } from "./resource-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 const { reconciled, stalled, effectIndeterminate } = RUNTIME_CONDITIONS;
-const TERMINAL = "TerminalError";
 
 /** What a pass ends with. */
 type Leaving = { outcome: PassOutcome; stalled: boolean; openEffects: readonly OpenEffect[] };
@@ -97,7 +97,7 @@ function conditionInputs(
           .map((type) => ({ type, status: false as const, reason: "Succeeded" })),
       ];
     case "failed": {
-      const reason = outcome.terminal ? TERMINAL : "ReconcileFailed";
+      const reason = outcome.terminal ? TERMINAL_ERROR : "ReconcileFailed";
       return [cleaned({ type: reconciled, status: false, reason, message: outcome.message })];
     }
     case "parked": {
@@ -136,7 +136,7 @@ function heldGeneration(conditions: Condition[]): number | null {
   const held = conditions
     .filter(
       ({ type, status, reason }) =>
-        (type === stalled && status === true) || (type === reconciled && reason === TERMINAL),
+        (type === stalled && status === true) || (type === reconciled && reason === TERMINAL_ERROR),
     )
     .map(({ observedGeneration }) => observedGeneration);
   return held.length === 0 ? null : Math.max(...held);

@@ -33,15 +33,8 @@ export default defineResourceManager({
     // Durable before there is anything to clean up.
     await ctx.finalizers.add(CLEAN_UP);
 
-    if ((await contentOf(file)) === wanted) {
-      return ctx.settled({
-        conditions: [
-          conditionTrue("Ready", "Written", `${resource.spec.file} says what it should`),
-        ],
-      });
-    }
-
-    // Recorded before it happens, and looked for before it is repeated.
+    // Recorded before it happens, and looked for before it is repeated. First of all in every pass,
+    // so that a call whose outcome a crash lost is looked at again; one that was made is not repeated.
     await ctx.effects.ensure({
       key: `write:${resource.metadata.generation}:${writes}`,
       kind: "write-file",
@@ -53,8 +46,14 @@ export default defineResourceManager({
         await rename(`${file}.new`, file);
       },
     });
-    // Look again: the next pass reads the file, and says that it is ready.
-    return ctx.requeue({ resourceManagerStatus: { writes: writes + 1 } });
+
+    // Somebody else changed it since: a new effect, by its new key.
+    if ((await contentOf(file)) !== wanted) {
+      return ctx.requeue({ resourceManagerStatus: { writes: writes + 1 } });
+    }
+    return ctx.settled({
+      conditions: [conditionTrue("Ready", "Written", `${resource.spec.file} says what it should`)],
+    });
   },
 });
 
