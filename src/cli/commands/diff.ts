@@ -1,9 +1,11 @@
+import type { PlanSource } from "../../apply/target.ts";
 import { hasChanges } from "../../diff/plan.ts";
 import type { Cli } from "../invocation.ts";
-import { loadSelected, planOf, type Loaded, type LoadOptions } from "../plan-specs.ts";
+import { loadSelected, planOf, prepareLoad, type Loaded, type LoadOptions } from "../plan-specs.ts";
 import { selectWorkTree } from "../select-synced.ts";
 import { showPlan } from "../show-plan.ts";
 import type { Action } from "../verb.ts";
+import type { Snapshot } from "../../model/batch.ts";
 import type { Plan } from "../../model/plan.ts";
 
 type Options = LoadOptions & {
@@ -25,8 +27,26 @@ async function planned(cli: Cli, options: Options): Promise<{ plan: Plan; loaded
     const { planRevision } = await import("../revisions.ts");
     return planRevision(cli, options.rev, options);
   }
-  const loaded = await loadSelected(cli, await selectWorkTree(cli, options));
-  return { plan: await planOf(loaded, await cli.reader()), loaded };
+  prepareLoad(cli);
+  const selected = await selectWorkTree(cli, options);
+  const [loaded, source] = await Promise.all([loadSelected(cli, selected), readAhead(cli)]);
+  return { plan: await planOf(loaded, source), loaded };
+}
+
+/** The store, whose snapshot is read while another process loads the files. */
+async function readAhead(cli: Cli): Promise<PlanSource> {
+  const reader = await cli.reader();
+  let ahead: Promise<Snapshot> | undefined = reader.snapshot(cli.project);
+  // Whoever plans is told.
+  ahead.catch(() => undefined);
+  return {
+    snapshot(project) {
+      const snapshot = ahead ?? reader.snapshot(project);
+      ahead = undefined;
+      return snapshot;
+    },
+    specs: (uids) => reader.specs(uids),
+  };
 }
 
 // Computed from what was printed: errors first, then a guard, then changes.
