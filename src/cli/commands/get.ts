@@ -1,5 +1,6 @@
 import type { ResourceSummary } from "../../model/resource.ts";
-import type { ListQuery } from "../../store/store.ts";
+import { printable } from "../../model/text.ts";
+import type { ListQuery, StoreReader } from "../../store/store.ts";
 import { findResource, listAll } from "../find.ts";
 import type { Cli } from "../invocation.ts";
 import { summaryOf } from "../readiness.ts";
@@ -31,7 +32,9 @@ export const run: Action<Options> = async (cli, options, manager, key) => {
     }
     return printItems(cli, options, [summaryOf(stored)]);
   }
-  printItems(cli, options, await listAll(reader, query));
+  const items = await listAll(reader, query);
+  printItems(cli, options, items);
+  if (items.length === 0 && manager !== undefined) await noteManagers(cli, reader, manager);
 };
 
 function queryOf(cli: Cli, options: Options, manager: string | undefined): ListQuery {
@@ -58,6 +61,15 @@ function printItems(cli: Cli, options: Options, items: ResourceSummary[]): void 
       now: Date.now(),
     });
   });
+}
+
+/** Nothing was found under a name that may be mistyped: says which there are. */
+async function noteManagers(cli: Cli, reader: StoreReader, manager: string): Promise<void> {
+  const names = (await reader.managers(cli.project)).map(({ name }) => name);
+  if (names.length === 0 || names.includes(manager)) return;
+  cli.output.note(
+    `No resource manager is named ${printable(manager)}; there is ${names.join(", ")}.`,
+  );
 }
 
 function nothing(cli: Cli, options: Options): string {
