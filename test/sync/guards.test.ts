@@ -3,6 +3,7 @@ import {
   applyByHand,
   buildResolver,
   conditionOf,
+  definition,
   enabled,
   getWidget,
   sizes,
@@ -79,6 +80,35 @@ describe("a broken file", () => {
     expect(await sizes(client, repo.folder)).toEqual({ a: 2 });
     expect(conditionOf(after, "PruneBlocked").status).toBe(false);
     expect(after.report.pendingPrune).toBeUndefined();
+  });
+});
+
+describe("a secret in a broken file", () => {
+  it("is in no report, condition or event", async () => {
+    const repo = widgetRepository();
+    const schema = `text: { type: "string", writeOnly: true, format: "password", maxLength: 3 }`;
+    repo.write(
+      ".pi/resource-managers/widget.resource-manager.mjs",
+      definition().replace(`text: { type: "string" }`, schema),
+    );
+    repo.write(specFile("a"), widget("a", { text: "abc" }));
+    repo.commit("a");
+    const { client } = await syncServer();
+    const good = await enabled(client, repo);
+    expect(good.report.problems).toEqual([]);
+    const token = `ghp_${"x".repeat(36)}`;
+    repo.write(specFile("a"), widget("a", { text: "s3cret-of-a", size: token }));
+    const status = await syncedTo(client, repo.folder, repo.commit("too long"));
+    expect(status.report.problems.length).toBeGreaterThan(0);
+    const { uid } = (await getWidget(client, repo.folder, "a")).resource.metadata;
+    const stored = JSON.stringify([
+      status,
+      await getWidget(client, repo.folder, "a"),
+      await client.syncStatus(),
+    ]);
+    expect(stored).toContain(uid);
+    expect(stored).not.toContain("s3cret-of-a");
+    expect(stored).not.toContain(token);
   });
 });
 

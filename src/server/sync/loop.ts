@@ -1,6 +1,7 @@
 import type { Target } from "../../apply/target.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
+import { redact } from "../../model/redact.ts";
 import type { SyncReport, SyncRevision, SyncSet } from "../../model/sync.ts";
 import type { WarmResolver } from "../../runner/warm-resolver.ts";
 import type { ResourceManagerStore, SyncRecord } from "../../store/store.ts";
@@ -309,12 +310,14 @@ export class SyncLoop {
   /** Records what came out, where it is news. */
   async #put(record: SyncRecord): Promise<void> {
     const { store, changes, onChange } = this.#services;
-    const { report, notSynced, ...rest } = record;
+    const { notSynced, ...rest } = record;
+    // What git or a spec file says may hold credentials.
+    const report = redact(record.report) as SyncReport;
     const isNews = JSON.stringify(report) !== JSON.stringify(this.#report);
     if (!isNews && notSynced === undefined) return;
     // Looking for marks to lift reads every resource of the project.
     const marks = notSynced && (notSynced.length > 0 || this.#mayBeMarked) ? { notSynced } : {};
-    const marked = await store.recordSync(this.#set.project, { report, ...marks, ...rest });
+    const marked = await store.recordSync(this.#set.project, { ...rest, ...marks, report });
     this.#report = report;
     if (notSynced) this.#mayBeMarked = notSynced.length > 0;
     changes.touch(marked);

@@ -1,6 +1,7 @@
 import os from "node:os";
 import { apply } from "../../apply/apply.ts";
 import type { Target } from "../../apply/target.ts";
+import { maskPlan } from "../../diff/mask-plan.ts";
 import type { ApplyReceipt, Plan } from "../../model/plan.ts";
 import type { Clock } from "../../model/ports.ts";
 import { describeRef } from "../../model/resource.ts";
@@ -59,7 +60,7 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
   onPhase("planning");
   const planning = { context, set, source: target, store, memory, consent: job.consent };
   const planned = await planRevision(planning, loaded);
-  const { plan } = planned;
+  const plan = withoutSecrets(planned);
   const isSameTree = isSame(job.before.applied?.revision, revision);
   const found = await describeDrift(store, set, plan, { at, isSameTree });
   const items = await itemsOf(job, plan);
@@ -78,6 +79,18 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
     memory: remember(planned.loaded, memory),
     retry: plan.problems.length > 0 || failuresOf(receipt).length > 0 || waitsForDeletion(plan),
   };
+}
+
+/** The plan with problems as they may be stored and shown; what it writes is untouched. */
+function withoutSecrets({ plan, loaded }: Planned): Plan {
+  if (plan.problems.length === 0) return plan;
+  const secrets = loaded.managers.map(({ name, secretPaths }) => [name, secretPaths] as const);
+  const shown = maskPlan(plan, new Map(secrets)).problems;
+  const problems = plan.problems.map(({ frame: _frame, ...problem }, index) => {
+    const { message = "", frame } = shown[index] ?? {};
+    return { ...problem, message, ...(frame === undefined ? {} : { frame }) };
+  });
+  return { ...plan, problems };
 }
 
 function isSame(before: SyncRevision | undefined, { id, tree }: SyncRevision): boolean {

@@ -1,5 +1,6 @@
 import { mergeConditions, RUNTIME_CONDITIONS, type ConditionInput } from "../../model/condition.ts";
 import { LIMITS, truncate } from "../../model/limits.ts";
+import { redactText } from "../../model/redact.ts";
 import { SYNC_OWNER } from "../../model/sync.ts";
 import type { MarkedResource, SyncMark } from "../store.ts";
 import { appendEvent } from "./events.ts";
@@ -48,7 +49,7 @@ export function markResources(
 }
 
 function texts({ reason, message }: SyncMark): { reason: string; message: string } {
-  return { reason, message: truncate(message) };
+  return { reason, message: truncate(redactText(message)) };
 }
 
 function notSynced(tx: Transaction, project: string): Row[] {
