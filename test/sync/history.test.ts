@@ -203,6 +203,24 @@ describe("A-12: with sync bound to a branch", () => {
   });
 });
 
+describe("a root that holds no spec file", () => {
+  it("is named, since it may be misspelt; where there are files is none of it", async () => {
+    const repo = widgetRepository();
+    repo.write("specs/a.resource.json", widget("a", { size: 1 }));
+    repo.commit("a");
+    const { client } = await syncServer();
+    const status = await enabled(client, repo, { roots: ["sepcs", "specs"] });
+    expect(conditionOf(status, "SourceValid")).toMatchObject({
+      status: true,
+      message: expect.stringContaining("there is no spec file in sepcs"),
+    });
+    expect(await sizes(client, repo.folder)).toEqual({ a: 1 });
+    await expect(
+      client.syncEnable({ project: repo.folder, roots: ["../elsewhere"] }),
+    ).rejects.toMatchObject({ code: "USAGE" });
+  });
+});
+
 describe("A-8: a spec file that is moved", () => {
   it("keeps the uid and generation of its resource, whatever else the commit does", async () => {
     const { repo, client } = await synced();

@@ -50,12 +50,16 @@ export type Outcome = {
   conflicts: readonly string[];
   /** Sentences about changes that the store refused. */
   failures: readonly string[];
+  /** Roots without any spec file: meant, or misspelt. */
+  emptyRoots: readonly string[];
   isSuspended: boolean;
 };
 
 export function outcomeConditions(outcome: Outcome): ConditionSay[] {
-  const { revision, plan, isSuspended } = outcome;
+  const { revision, plan, emptyRoots, isSuspended } = outcome;
   const { prune, problems } = plan;
+  const nothing =
+    emptyRoots.length > 0 ? `there is no spec file in ${emptyRoots.join(", ")}` : undefined;
   const about = (type: SyncConditionType, status: boolean, reason: string, message?: string) => ({
     type,
     status,
@@ -67,7 +71,7 @@ export function outcomeConditions(outcome: Outcome): ConditionSay[] {
   return [
     syncedCondition(outcome, about),
     problems.length === 0
-      ? about(sourceValid, true, "Loaded")
+      ? about(sourceValid, true, "Loaded", nothing)
       : about(sourceValid, false, "InvalidFiles", describeProblems(problems)),
     prune.state === "blocked"
       ? about(pruneBlocked, true, "AbsenceProvesNothing", why)

@@ -21,6 +21,7 @@ import { marksOf } from "./marks.ts";
 import { remember, type Memory } from "./memory.ts";
 import { pendingPrune, pruneItems } from "./pending-prune.ts";
 import { planRevision, type Consent, type Planned } from "./plan-revision.ts";
+import type { Listing } from "./source.ts";
 
 /** One sync of one revision. */
 export type SyncJob = {
@@ -68,7 +69,8 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
   if (!set.suspended) onPhase("applying");
   const receipt = set.suspended ? undefined : await applyPlan(job, planned);
   const durationMs = Math.round(clock.monotonic() - began);
-  const result = { plan, receipt, items, at, durationMs };
+  const emptyRoots = rootsWithoutSpecs(set, planned.loaded.listing);
+  const result = { plan, receipt, items, emptyRoots, at, durationMs };
   const drift = mergeDrift(found, receipt?.actions, isSameTree ? job.before.drift : []);
   return {
     record: {
@@ -101,9 +103,15 @@ type Result = {
   plan: Plan;
   receipt: ApplyReceipt | undefined;
   items: PruneItem[];
+  emptyRoots: string[];
   at: number;
   durationMs: number;
 };
+
+function rootsWithoutSpecs({ roots }: SyncSet, { specs }: Listing): string[] {
+  const files = [...specs.keys()];
+  return roots.filter((root) => !files.some((file) => root === "." || file.startsWith(`${root}/`)));
+}
 
 async function itemsOf({ context, revision, set, target }: SyncJob, plan: Plan) {
   if (plan.counts.prune === 0) return [];
@@ -145,7 +153,7 @@ const SHOWN = 500;
 
 function reportOf(job: SyncJob, result: Result): SyncReport {
   const { set, revision, before, context, clock } = job;
-  const { plan, receipt, items, at, durationMs } = result;
+  const { plan, receipt, items, emptyRoots, at, durationMs } = result;
   const now = clock.now();
   const conflicts = conflictsOf(plan);
   const failures = failuresOf(receipt);
@@ -162,7 +170,8 @@ function reportOf(job: SyncJob, result: Result): SyncReport {
     counts: plan.counts,
   };
   const pending = pendingPrune(plan, items, before.pendingPrune, { now, revision });
-  const outcome = { revision, plan, conflicts, failures, isSuspended: set.suspended };
+  const isSuspended = set.suspended;
+  const outcome = { revision, plan, conflicts, failures, emptyRoots, isSuspended };
   const says = [...outcomeConditions(outcome), watchingCondition(context.source.deaf)];
   const applied = receipt ? attempt : before.applied;
   return {

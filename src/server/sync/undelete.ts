@@ -49,7 +49,8 @@ export async function undelete(
     throw new PiWorkflowsError(
       "INVALID_SPECS",
       `the last spec of ${name} is not valid any more:\n  ${places}`,
-      { details: { problems: loaded.problems } },
+      // Without the lines around each place: they are the spec, which may hold secrets.
+      { details: { problems: loaded.problems.map(({ frame: _frame, ...rest }) => rest) } },
     );
   }
   await target.acceptManagers(project, loaded.managers);
