@@ -1,20 +1,21 @@
 import type { Target } from "../../apply/target.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import { redact } from "../../model/redact.ts";
 import type { SyncReport, SyncRevision, SyncSet } from "../../model/sync.ts";
 import type { WarmResolver } from "../../runner/warm-resolver.ts";
-import type { ResourceManagerStore, SyncRecord } from "../../store/store.ts";
+import type { ResourceManagerStore } from "../../store/store.ts";
 import type { Changes } from "../changes.ts";
 import type { SyncActivity, SyncStatus } from "../protocol.ts";
 import { Backoff } from "./backoff.ts";
 import { Moved } from "./load.ts";
 import type { Memory } from "./memory.ts";
 import type { Consent } from "./plan-revision.ts";
+import { Recorder } from "./recorder.ts";
 import { afterFailure, afterTrouble, underNewName } from "./report.ts";
 import { SettleTimer } from "./settle-timer.ts";
 import type { Source, SourceServices } from "./source.ts";
 import { syncOnce, type SyncJob } from "./sync-once.ts";
+import { Waiters, type Waiter } from "./waiters.ts";
 
 /** What every loop needs of the server. */
 export type LoopServices = {
@@ -40,12 +41,6 @@ const BETWEEN_PREPARATIONS_MS = 60_000;
 /** Opens the source of a set. */
 export type OpenSource = (set: SyncSet, services: SourceServices) => Source;
 
-type Waiter = {
-  consent: Consent;
-  resolve: (status: SyncStatus) => void;
-  reject: (error: PiWorkflowsError) => void;
-};
-
 /**
  * Keeps one set in step with its source: dirty → settle → look → load → plan → apply → report, one
  * at a time. Hints and requests only say that it is dirty; what is newer than what is being loaded
@@ -57,19 +52,15 @@ export class SyncLoop {
   readonly #settle: SettleTimer;
   readonly #backoff: Backoff;
   #set: SyncSet;
-  #report: SyncReport;
+  readonly #recorder: Recorder;
   #activity: SyncActivity;
   #memory: Memory | undefined;
-  #waiters: Waiter[] = [];
+  readonly #waiters = new Waiters();
   #dirty = true;
   /** The store may have changed, or another try is due: the plan is made again, same tree or not. */
   #again = true;
   /** Files changed while they were loaded, so what they are now is looked for. */
   #moved = false;
-  /** False once it is known that no resource is marked as not synced. */
-  #mayBeMarked = true;
-  /** True while the first sync answers everybody who asks: they asked for it to begin. */
-  #isAwaited = false;
   #emptyIsMeantAt: string | undefined;
   #loading: { revision: string; controller: AbortController } | undefined;
   #running: Promise<void> | undefined;
@@ -84,7 +75,7 @@ export class SyncLoop {
   ) {
     this.#services = services;
     this.#set = stored.set;
-    this.#report = stored.report;
+    this.#recorder = new Recorder(services, stored.set.project, stored.report);
     this.#activity = { state: "waiting", since: services.clock.now() };
     const { clock, globalFolder } = services;
     this.#source = openSource(stored.set, { clock, globalFolder, onHint: () => this.#hint() });
@@ -94,17 +85,17 @@ export class SyncLoop {
 
   /** `isAwaited`: whoever enabled the set asks for its first sync, and should see what that did. */
   start({ isAwaited = false } = {}): void {
-    this.#isAwaited = isAwaited;
+    if (isAwaited) this.#waiters.awaitFirst();
     this.#wake();
   }
 
   status(): SyncStatus {
-    return { set: this.#set, report: this.#report, activity: this.#activity };
+    return { set: this.#set, report: this.#recorder.report, activity: this.#activity };
   }
 
   /** What a resolver must know to read what is applied; nothing where that can't be told. */
   reading(): ReturnType<Source["reading"]> {
-    const { applied } = this.#report;
+    const { applied } = this.#recorder.report;
     return applied && this.#memory ? this.#source.reading(applied.revision) : {};
   }
 
@@ -123,11 +114,10 @@ export class SyncLoop {
   /** Syncs whatever there is, and resolves when that is done. */
   now(consent: Consent = {}): Promise<SyncStatus> {
     if (this.#stopped) return Promise.reject(ended());
-    return new Promise((resolve, reject) => {
-      this.#waiters.push({ consent, resolve, reject });
-      this.#backoff.reset();
-      this.#wake();
-    });
+    const answer = this.#waiters.add(consent);
+    this.#backoff.reset();
+    this.#wake();
+    return answer;
   }
 
   /** Ends it; what is being applied is applied to its end. */
@@ -138,7 +128,7 @@ export class SyncLoop {
     this.#loading?.controller.abort();
     // A look may wait for files to settle, and closing ends that wait.
     await Promise.all([this.#running, this.#source.close()]);
-    for (const { reject } of this.#waiters.splice(0)) reject(ended());
+    this.#waiters.refuse(ended());
   }
 
   #hint(): void {
@@ -191,7 +181,7 @@ export class SyncLoop {
   }
 
   async #step(): Promise<void> {
-    const waiters = this.#waiters.splice(0);
+    const waiters = this.#waiters.take();
     const again = this.#again || waiters.length > 0;
     this.#again = false;
     let isOver = true;
@@ -199,9 +189,10 @@ export class SyncLoop {
       const look = await this.#source.look(waiters.length > 0 || this.#moved);
       this.#moved = false;
       if (this.#stopped) {
-        this.#waiters.unshift(...waiters.splice(0));
+        isOver = false;
       } else if ("trouble" in look) {
-        await this.#put(afterTrouble(this.#report, look.trouble, this.#services.clock.now()));
+        const { report } = this.#recorder;
+        await this.#recorder.put(afterTrouble(report, look.trouble, this.#services.clock.now()));
         this.#again = true;
       } else {
         isOver = await this.#sync(look.revision, again, waiters);
@@ -213,28 +204,19 @@ export class SyncLoop {
       });
       this.#again = true;
     }
-    if (!isOver) return;
-    for (const waiter of [...waiters, ...this.#joined()]) waiter.resolve(this.status());
-  }
-
-  /** Who asked for a sync while the first one, which they asked for as well, was under way. */
-  #joined(): Waiter[] {
-    if (!this.#isAwaited) return [];
-    this.#isAwaited = false;
-    const asks = ({ consent }: Waiter): boolean => Object.keys(consent).length > 0;
-    const joined = this.#waiters.filter((waiter) => !asks(waiter));
-    this.#waiters = this.#waiters.filter(asks);
-    return joined;
+    if (isOver) this.#waiters.answer(waiters, this.status());
+    else this.#waiters.giveBack(waiters);
   }
 
   /** False where it was called off: another one takes its place, and its waiters. */
   async #sync(revision: SyncRevision, again: boolean, waiters: Waiter[]): Promise<boolean> {
-    const { attempted } = this.#report;
+    const { report } = this.#recorder;
+    const { attempted } = report;
     if (attempted?.revision.id !== revision.id) this.#backoff.reset();
     else if (!again) return true;
     if (!again && this.#memory && attempted && isSettled(attempted, revision)) {
       this.#memory = { ...this.#memory, revision };
-      await this.#put(underNewName(this.#report, revision, this.#services.clock.now()));
+      await this.#recorder.put(underNewName(report, revision, this.#services.clock.now()));
       return true;
     }
     const controller = new AbortController();
@@ -248,12 +230,10 @@ export class SyncLoop {
       this.#source.include(memory.modules);
       if (retry) this.#backoff.failed();
       else this.#backoff.reset();
-      await this.#put(record);
+      await this.#recorder.put(record);
     } catch (thrown) {
       this.#moved = thrown instanceof Moved;
       if (controller.signal.aborted || this.#moved || this.#stopped) {
-        // Whoever waits, waits for the revision that took its place.
-        this.#waiters.unshift(...waiters.splice(0));
         this.#again = again;
         this.#dirty = true;
         return false;
@@ -281,7 +261,7 @@ export class SyncLoop {
       },
       memory: this.#memory,
       consent,
-      before: this.#report,
+      before: this.#recorder.report,
       store,
       target,
       clock,
@@ -304,24 +284,8 @@ export class SyncLoop {
     this.#backoff.failed();
     const { project } = this.#set;
     this.#services.log.warn("A sync failed", { project, revision: revision.id, error });
-    await this.#put(afterFailure(this.#report, revision, error, this.#services.clock.now()));
-  }
-
-  /** Records what came out, where it is news. */
-  async #put(record: SyncRecord): Promise<void> {
-    const { store, changes, onChange } = this.#services;
-    const { notSynced, ...rest } = record;
-    // What git or a spec file says may hold credentials.
-    const report = redact(record.report) as SyncReport;
-    const isNews = JSON.stringify(report) !== JSON.stringify(this.#report);
-    if (!isNews && notSynced === undefined) return;
-    // Looking for marks to lift reads every resource of the project.
-    const marks = notSynced && (notSynced.length > 0 || this.#mayBeMarked) ? { notSynced } : {};
-    const marked = await store.recordSync(this.#set.project, { ...rest, ...marks, report });
-    this.#report = report;
-    if (notSynced) this.#mayBeMarked = notSynced.length > 0;
-    changes.touch(marked);
-    onChange();
+    const { report } = this.#recorder;
+    await this.#recorder.put(afterFailure(report, revision, error, this.#services.clock.now()));
   }
 
   /** Waits for a hint, the next sweep, or the time of another try. */
