@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { commandReference } from "../src/cli/reference.ts";
+import { documentsJsonSchema } from "../src/cli/schemas/documents.ts";
 import { planJsonSchema } from "../src/diff/schema.ts";
 import { EFFECT_TRANSITIONS } from "../src/model/effect.ts";
 import { ERRORS } from "../src/model/errors.ts";
@@ -21,6 +22,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     "docs/states.md": states(),
     "schemas/config.schema.json": schema("config.json of the state folder", configSchema),
     "schemas/manifest.schema.json": schema("A spec file of pi-workflows", manifestFile()),
+    "schemas/output.schema.json": output(),
     "schemas/plan.schema.json": schema("A plan, as diff -o json prints it", planJsonSchema),
     "schemas/requests.schema.json": requests(),
   };
@@ -38,6 +40,11 @@ function requests(): string {
   ]);
   const title = "The requests that the server answers, by name";
   return `${JSON.stringify({ title, $defs: Object.fromEntries(definitions) }, null, 2)}\n`;
+}
+
+function output(): string {
+  const title = "What the command line prints with -o json, by verb";
+  return `${JSON.stringify({ title, ...documentsJsonSchema() }, null, 2)}\n`;
 }
 
 function schema(title: string, type: z.ZodType): string {

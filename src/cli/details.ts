@@ -1,9 +1,8 @@
-import type { StoredEffect } from "../model/effect.ts";
 import type { ResourceEvent } from "../model/event.ts";
 import type { PassRecord } from "../model/pass.ts";
 import type { QueueEntry } from "../model/queue.ts";
 import type { ResourceRef, StoredResource, WorkflowRunLink } from "../model/resource.ts";
-import type { StoreReader } from "../store/store.ts";
+import type { EffectListing, StoreReader } from "../store/store.ts";
 import { findResource } from "./find.ts";
 
 /** Everything that is stored of one resource. */
@@ -11,7 +10,7 @@ export type Details = {
   resource: StoredResource;
   /** Absent where nothing is to be done. */
   queue?: QueueEntry;
-  effects: StoredEffect[];
+  effects: EffectListing[];
   workflows: WorkflowRunLink[];
   /** Newest first. */
   passes: PassRecord[];
