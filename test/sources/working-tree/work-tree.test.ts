@@ -7,12 +7,14 @@ import {
   symlinkSync,
   unlinkSync,
   utimesSync,
+  watch,
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Scan } from "../../../src/sources/working-tree/scan.ts";
+import { readState } from "../../../src/sources/working-tree/file-state.ts";
 import { makeRepository } from "../git/repository.ts";
 import { tempProject } from "../temp-project.ts";
 import { SPECS, watching } from "./watching.ts";
@@ -84,6 +86,20 @@ describe("What was saved is noticed", () => {
     expect(specs.get(`${SPECS}/new/er/n7/x.resource.json`)).toBe(sha(spec("x7")));
   });
 
+  it("also what is put into a new folder after it was read and before it is watched", async () => {
+    const project = tempProject({ [A]: spec("a") });
+    const [first, late] = ["new/first", "new/late"].map((name) => `${SPECS}/${name}.resource.json`);
+    const { states, until } = await watching(project.root, {
+      watchFolder: (folder, onEvent) => {
+        if (folder.endsWith("/new")) project.write(late as string, spec("late"));
+        return watch(folder, onEvent);
+      },
+    });
+    project.write(first as string, spec("first"));
+    await until(holds(late as string, spec("late")));
+    expect(states.map(({ specs }) => specs.size)).toEqual([1, 3]);
+  });
+
   it("where the folder of specs did not exist before", async () => {
     const project = tempProject({ "README.md": "" });
     const { states, until } = await watching(project.root);
@@ -137,6 +153,20 @@ describe("What was saved is noticed", () => {
     tree.lookAgain();
     await tree.settled(5_000);
     expect(states).toHaveLength(3);
+  });
+});
+
+describe("A file whose size, times and inode stayed", () => {
+  it("is not read again, unless it had changed too shortly before to tell", () => {
+    const file = tempProject({ "a.resource.json": spec("a") }).path("a.resource.json");
+    const changedAt = Date.now();
+    const fresh = readState(file, undefined, changedAt);
+    const settled = readState(file, undefined, changedAt + 10_000);
+    if (fresh === undefined || settled === undefined) throw new Error("the file is not there");
+    expect([fresh.isRacy, settled.isRacy]).toEqual([true, false]);
+    const stale = { ...settled, content: "another" };
+    expect(readState(file, stale, changedAt)).toBe(stale);
+    expect(readState(file, { ...stale, isRacy: true }, changedAt)?.content).toBe(sha(spec("a")));
   });
 });
 
