@@ -3,6 +3,7 @@ import { printable } from "../model/text.ts";
 import { findResource } from "./find.ts";
 import type { Cli } from "./invocation.ts";
 import { summaryOf } from "./readiness.ts";
+import type { Documents } from "./schemas/documents.ts";
 
 /** Sets or lifts `suspended` of one resource and says so. */
 export async function setSuspended(
@@ -16,7 +17,7 @@ export async function setSuspended(
   const stored = await client.suspend(ref, suspended);
   const state = suspended ? "suspended" : "reconciled again";
   const already = before.suspended === suspended ? " already" : "";
-  cli.output.result({ resource: summaryOf(stored) }, () =>
+  cli.output.result({ resource: summaryOf(stored) } satisfies Documents["suspend"], () =>
     printable(`${describeRef(ref)} is${already} ${state}`),
   );
 }

@@ -77,7 +77,8 @@ async function showOnce(
     const error = toPiWorkflowsError(thrown);
     // What is wrong with the files now may be right with the next save.
     if (!(thrown instanceof PiWorkflowsError)) throw thrown;
-    show(`error[${error.code}]: ${error.message}\nhint: ${error.hint}`);
+    if (cli.output.format === "json") cli.output.record({ error: error.toJSON() });
+    else show(`error[${error.code}]: ${error.message}\nhint: ${error.hint}`);
     return undefined;
   }
 }

@@ -22,6 +22,7 @@ import {
   type Selected,
 } from "../plan-specs.ts";
 import { readProvenance } from "../provenance.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { masked, showPlan } from "../show-plan.ts";
 import type { Action } from "../verb.ts";
 import { DEFAULT_WAIT_MS, describeOutcomes, waitOn } from "../waiting.ts";
@@ -160,7 +161,8 @@ async function finish(cli: Cli, options: Options, applied: Applied): Promise<num
   if (!json && goal && waited.length > 0) output.line(describeOutcomes(waited, goal));
   if (!json && failure) throw failure;
   const error = failure ? { error: failure.toJSON() } : {};
-  if (json) output.result({ ...receipt, prune: plan.prune, problems, waited, ...error }, () => "");
+  const result = { ...receipt, prune: plan.prune, problems, waited, ...error };
+  if (json) output.result(result satisfies Documents["apply"], () => "");
   if (failure) return ERRORS[failure.code].exit;
   const stalled = waited.some(({ state }) => state === "stalled");
   return stalled || (options.exitCode && hasChanges(plan)) ? 1 : 0;

@@ -5,6 +5,7 @@ import { table } from "../columns.ts";
 import { findResource } from "../find.ts";
 import { describeOrigin, describeOwner } from "../origin.ts";
 import type { Colors } from "../output.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { maskOf } from "../secrets.ts";
 import { instant } from "../time.ts";
 import type { Action } from "../verb.ts";
@@ -28,7 +29,9 @@ export const run: Action<Options> = async (cli, options, ...args) => {
     const { generation, origin, at } = record;
     return { path, value: shown ? (shown.get(path) ?? "***") : value, generation, origin, at };
   });
-  cli.output.result({ fields }, () => describe(fields, cli.output.colors));
+  cli.output.result({ fields } satisfies Documents["blame"], () =>
+    describe(fields, cli.output.colors),
+  );
 };
 
 function leavesOf(spec: GenerationRecord["spec"]): [string, GenerationRecord["spec"]][] {

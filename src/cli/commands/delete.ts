@@ -7,6 +7,7 @@ import { confirm } from "../confirm.ts";
 import { findResource } from "../find.ts";
 import type { Cli } from "../invocation.ts";
 import { personOrigin } from "../person.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { DEFAULT_WAIT_MS, waitOn } from "../waiting.ts";
 import type { Action } from "../verb.ts";
 
@@ -31,9 +32,12 @@ export const run: Action<Options> = async (cli, options, ...args) => {
     });
     receipt.removed = true;
     // Its manager may have cleaned up without them.
-    receipt.unsettledEffects = await client.effects({ uid: receipt.uid, open: true });
+    const left = await client.effects({ uid: receipt.uid, open: true });
+    receipt.unsettledEffects = left.map(
+      ({ project: _project, resourceManager: _manager, resourceKey: _key, ...effect }) => effect,
+    );
   }
-  cli.output.result(receipt, () => describe(name, receipt, force));
+  cli.output.result(receipt satisfies Documents["delete"], () => describe(name, receipt, force));
 };
 
 function adviseAboutFile(cli: Cli, { origin }: StoredResource): void {

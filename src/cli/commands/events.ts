@@ -3,6 +3,7 @@ import type { ResourceEvent } from "../../model/event.ts";
 import type { EventQuery, StoreReader } from "../../store/store.ts";
 import { columns } from "../columns.ts";
 import type { Cli } from "../invocation.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { sleep } from "../sleep.ts";
 import { eventRow } from "../tables.ts";
 import type { Action } from "../verb.ts";
@@ -26,7 +27,9 @@ export const run: Action<Options> = async (cli, options, manager, key) => {
   const resource = only.key === undefined;
   if (!options.follow) {
     if (latest.length === 0) cli.output.note("Nothing happened yet.");
-    return cli.output.result({ events: latest }, () => lines(cli, latest, resource));
+    return cli.output.result({ events: latest } satisfies Documents["events"], () =>
+      lines(cli, latest, resource),
+    );
   }
   if (cli.output.format === "json") for (const event of latest) cli.output.record(event);
   else if (latest.length > 0) cli.output.line(lines(cli, latest, resource));

@@ -5,6 +5,7 @@ import { findResource, listAll } from "../find.ts";
 import type { Cli } from "../invocation.ts";
 import { summaryOf } from "../readiness.ts";
 import { resourceTable } from "../resource-table.ts";
+import type { Documents } from "../schemas/documents.ts";
 import type { Action } from "../verb.ts";
 
 type Options = {
@@ -28,7 +29,7 @@ export const run: Action<Options> = async (cli, options, manager, key) => {
     if (cli.output.format === "json") {
       const { presentable } = await import("../secrets.ts");
       const shown = await presentable(reader, stored, options.showSecrets === true);
-      return cli.output.result(shown, () => "");
+      return cli.output.result(shown satisfies Documents["get"], () => "");
     }
     return printItems(cli, options, [summaryOf(stored)]);
   }
@@ -49,7 +50,7 @@ function queryOf(cli: Cli, options: Options, manager: string | undefined): ListQ
 function printItems(cli: Cli, options: Options, items: ResourceSummary[]): void {
   const { output } = cli;
   if (items.length === 0) output.note(nothing(cli, options));
-  output.result({ items }, () => {
+  output.result({ items } satisfies Documents["get"], () => {
     if (items.length === 0) return "";
     if (output.format === "name") {
       return items.map(({ metadata }) => `${metadata.resourceManager}/${metadata.key}`).join("\n");

@@ -5,6 +5,7 @@ import { columns } from "../columns.ts";
 import { findResource } from "../find.ts";
 import { describeOrigin, describeOwner } from "../origin.ts";
 import type { Colors } from "../output.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { maskOf } from "../secrets.ts";
 import { instant, relative } from "../time.ts";
 import type { Action } from "../verb.ts";
@@ -22,7 +23,9 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   const records = await reader.history(ref);
   const entries = options.diff ? await withChanges(records, mask) : records;
   const shown = entries.map((entry) => ({ ...entry, spec: mask(entry.spec) }));
-  cli.output.result({ generations: shown }, () => describe(shown, cli.output.colors));
+  cli.output.result({ generations: shown } satisfies Documents["history"], () =>
+    describe(shown, cli.output.colors),
+  );
 };
 
 /** Newest first; each is compared with the one before it. */

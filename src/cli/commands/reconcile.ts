@@ -2,6 +2,7 @@ import { describeRef } from "../../model/resource.ts";
 import { printable } from "../../model/text.ts";
 import { findResource, listAll } from "../find.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
+import type { Documents } from "../schemas/documents.ts";
 import type { Action } from "../verb.ts";
 
 export const run: Action<object> = async (cli, _options, ...args) => {
@@ -14,7 +15,7 @@ export const run: Action<object> = async (cli, _options, ...args) => {
   }
   const client = await cli.client();
   const enqueued = await client.reconcile(key === undefined ? scope : { ...scope, key });
-  cli.output.result({ enqueued }, () =>
+  cli.output.result({ enqueued } satisfies Documents["reconcile"], () =>
     key === undefined
       ? `${enqueued} ${enqueued === 1 ? "resource" : "resources"} of ${manager} will be looked at now`
       : printable(`${describeRef({ resourceManager: manager, key })} will be looked at now`),

@@ -3,15 +3,11 @@ import { printable } from "../../model/text.ts";
 import { listAll } from "../find.ts";
 import type { Colors } from "../output.ts";
 import { table } from "../columns.ts";
-import { paintReady, readinessOf, type Readiness } from "../readiness.ts";
+import { paintReady, readinessOf } from "../readiness.ts";
+import type { Documents } from "../schemas/documents.ts";
 import type { Action } from "../verb.ts";
 
-type ManagerListing = {
-  project: string;
-  name: string;
-  path?: string;
-  resources: ({ key: string } & Readiness)[];
-};
+type ManagerListing = Documents["resource-managers"]["resourceManagers"][number];
 
 export const run: Action<{ allProjects?: boolean }> = async (cli, options) => {
   const reader = await cli.reader();
@@ -25,7 +21,7 @@ export const run: Action<{ allProjects?: boolean }> = async (cli, options) => {
   }
   const listings = [...managers.values()];
   if (listings.length === 0) cli.output.note("No resource manager is in use yet.");
-  cli.output.result({ resourceManagers: listings }, () =>
+  cli.output.result({ resourceManagers: listings } satisfies Documents["resource-managers"], () =>
     listing(listings, cli.output.colors, options.allProjects === true),
   );
 };

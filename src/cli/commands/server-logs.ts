@@ -4,6 +4,7 @@ import path from "node:path";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { printable } from "../../model/text.ts";
 import type { Cli } from "../invocation.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { sleep } from "../sleep.ts";
 import { instant } from "../time.ts";
 import type { Action } from "../verb.ts";
@@ -53,8 +54,20 @@ async function readRange(file: string, start: number, end: number): Promise<stri
 
 function print(cli: Cli, lines: string[]): void {
   for (const line of lines) {
-    cli.output.line(cli.output.format === "json" ? line : readable(line));
+    if (cli.output.format === "json") cli.output.record(recordOf(line));
+    else cli.output.line(readable(line));
   }
+}
+
+/** A line of the log; one of another form, such as a warning of Node's own, as its message. */
+function recordOf(line: string): Documents["server-logs"] {
+  try {
+    const record = JSON.parse(line) as Documents["server-logs"] | null;
+    if (typeof record?.message === "string") return record;
+  } catch {
+    // Not JSON, so that it is text.
+  }
+  return { message: line };
 }
 
 /** A line of the log (JSON) for people; a line of another form as it is. */

@@ -2,6 +2,7 @@ import { PiWorkflowsError } from "../../model/errors.ts";
 import { printable } from "../../model/text.ts";
 import type { ServerStatus } from "../../server/protocol.ts";
 import { columns } from "../columns.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { instant, relative } from "../time.ts";
 import type { Action } from "../verb.ts";
 
@@ -13,7 +14,9 @@ export const run: Action<object> = async (cli) => {
     });
   }
   const status = await client.status();
-  cli.output.result(status, () => describe(status, Date.now()));
+  cli.output.result(status satisfies Documents["server-status"], () =>
+    describe(status, Date.now()),
+  );
 };
 
 function describe(status: ServerStatus, now: number): string {

@@ -1,5 +1,6 @@
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { sleep } from "../sleep.ts";
 import type { Action } from "../verb.ts";
 
@@ -10,7 +11,10 @@ const LOOK_MS = 25;
 export const run: Action<object> = async (cli) => {
   const client = await cli.client({ start: false, anyVersion: true });
   if (client === undefined) {
-    return cli.output.result({ stopped: false }, () => "no server runs");
+    return cli.output.result(
+      { stopped: false } satisfies Documents["server-stop"],
+      () => "no server runs",
+    );
   }
   const { pid } = await client.hello();
   cli.output.note(`stopping pid ${pid}; passes under way may finish`);
@@ -25,7 +29,7 @@ export const run: Action<object> = async (cli) => {
     }
     await sleep(LOOK_MS, cli.signal);
   }
-  cli.output.result({ stopped: true, pid }, () => "stopped");
+  cli.output.result({ stopped: true, pid } satisfies Documents["server-stop"], () => "stopped");
 };
 
 function isAlive(pid: number): boolean {

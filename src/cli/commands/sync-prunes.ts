@@ -1,5 +1,6 @@
 import type { PruneRecord } from "../../model/sync.ts";
 import { printable } from "../../model/text.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { itemLines } from "../sync-text.ts";
 import { instant } from "../time.ts";
 import type { Action } from "../verb.ts";
@@ -8,7 +9,9 @@ export const run: Action<object> = async (cli) => {
   const reader = await cli.reader();
   const prunes = await reader.prunes(cli.project);
   if (prunes.length === 0) cli.output.note("No sync of this project has deleted anything.");
-  cli.output.result({ prunes }, () => prunes.map(describe).join("\n"));
+  cli.output.result({ prunes } satisfies Documents["sync-prunes"], () =>
+    prunes.map(describe).join("\n"),
+  );
 };
 
 function describe({ at, revision, confirmedBy, items }: PruneRecord): string {

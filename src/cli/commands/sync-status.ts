@@ -1,4 +1,5 @@
 import type { Cli } from "../invocation.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { createScreen } from "../screen.ts";
 import { sleep } from "../sleep.ts";
 import { describeSync, exitCodeOf, type ShownSync } from "../sync-text.ts";
@@ -16,7 +17,7 @@ export const run: Action<Options> = async (cli, options) => {
   const syncs = client ? await client.syncStatus(project) : await stored(cli, project);
   if (syncs.length === 0) cli.output.note(NOT_ENABLED);
   else if (!client) cli.output.note("No server is running, so nothing is synced until one starts.");
-  cli.output.result({ syncs }, () => describeAll(cli, syncs));
+  cli.output.result({ syncs } satisfies Documents["sync-status"], () => describeAll(cli, syncs));
   return worst(syncs);
 };
 
@@ -39,7 +40,8 @@ function worst(syncs: readonly ShownSync[]): number {
 async function watch(cli: Cli, project: string | undefined): Promise<void> {
   const screen = createScreen(cli.output);
   const show = (syncs: ShownSync[]) => {
-    if (cli.output.format === "json") cli.output.record({ syncs });
+    if (cli.output.format === "json")
+      cli.output.record({ syncs } satisfies Documents["sync-status-watch"]);
     else screen.show(syncs.length === 0 ? NOT_ENABLED : describeAll(cli, syncs));
   };
   const client = await cli.client({ start: false });

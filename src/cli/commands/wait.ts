@@ -1,5 +1,6 @@
 import { findResource } from "../find.ts";
 import { parseGoal } from "../goal.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { DEFAULT_WAIT_MS, describeOutcomes, waitOn } from "../waiting.ts";
 import type { Action } from "../verb.ts";
 
@@ -15,6 +16,8 @@ export const run: Action<Options> = async (cli, options, ...args) => {
     goal,
     timeoutMs: options.timeout ?? DEFAULT_WAIT_MS,
   });
-  cli.output.result({ outcomes }, () => describeOutcomes(outcomes, goal));
+  cli.output.result({ outcomes } satisfies Documents["wait"], () =>
+    describeOutcomes(outcomes, goal),
+  );
   return outcomes.every(({ state }) => state === "met") ? 0 : 1;
 };
