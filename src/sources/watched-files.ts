@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { glob } from "tinyglobby";
@@ -8,6 +9,8 @@ export type FoundFiles = {
   files: ReadonlyMap<string, string>;
   /** Folders in which a change may matter, absolute. */
   folders: ReadonlySet<string>;
+  /** When the latest of them was changed, epoch milliseconds; 0 where there are none. */
+  newestAt: number;
   /** True where there were more files than allowed: the first ones, by path, are in `files`. */
   isCut: boolean;
 };
@@ -29,17 +32,21 @@ export async function findFiles(
   const below = [...bases].map((base) => (base === "" ? "**" : `${base}/**`));
   const inner = await glob(below, { ...common, onlyDirectories: true });
   const files = new Map<string, string>();
+  let newestAt = 0;
   const wanted = found.slice(0, most);
   for (let from = 0; from < wanted.length; from += STATS_AT_ONCE) {
     const names = wanted.slice(from, from + STATS_AT_ONCE);
     const states = await Promise.all(names.map((name) => stateOf(path.join(project, name))));
     for (const [index, state] of states.entries()) {
       // Gone since it was listed.
-      if (state !== undefined) files.set(names[index] as string, state);
+      if (state === undefined) continue;
+      files.set(names[index] as string, state.text);
+      newestAt = Math.max(newestAt, state.at);
     }
   }
-  const folders = new Set([...bases, ...inner].map((folder) => path.resolve(project, folder)));
-  return { files, folders, isCut: found.length > most };
+  const outer = [...bases].map((base) => nearestFolder(project, base));
+  const folders = new Set([...outer, ...inner.map((folder) => path.resolve(project, folder))]);
+  return { files, folders, newestAt, isCut: found.length > most };
 }
 
 /** Paths that are new, gone, or in another state. */
@@ -64,10 +71,17 @@ function baseOf(pattern: string): string {
   return parts.slice(0, dynamic === -1 ? -1 : dynamic).join("/");
 }
 
-async function stateOf(file: string): Promise<string | undefined> {
+/** The folder, or where it would be made. */
+function nearestFolder(project: string, base: string): string {
+  let folder = path.resolve(project, base);
+  while (folder !== project && !existsSync(folder)) folder = path.dirname(folder);
+  return folder;
+}
+
+async function stateOf(file: string): Promise<{ text: string; at: number } | undefined> {
   try {
-    const { mtimeNs, size } = await stat(file, { bigint: true });
-    return `${mtimeNs} ${size}`;
+    const { mtimeNs, ctimeMs, size } = await stat(file, { bigint: true });
+    return { text: `${mtimeNs} ${size}`, at: Number(ctimeMs) };
   } catch {
     return undefined;
   }

@@ -4,7 +4,12 @@ import { toPiWorkflowsError } from "../../model/errors.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { SourceCause } from "../../model/queue.ts";
 import type { SourceOf } from "../../model/source.ts";
-import { changedFiles, findFiles, fingerprintFiles } from "../../sources/watched-files.ts";
+import {
+  changedFiles,
+  findFiles,
+  fingerprintFiles,
+  type FoundFiles,
+} from "../../sources/watched-files.ts";
 import { folderHints, type FolderHints } from "../../sources/working-tree/folder-hints.ts";
 import { createRetry } from "./retry.ts";
 import { ALL_KEYS, askForKeys, wakeKeys, type SourceServices } from "./waker.ts";
@@ -121,17 +126,18 @@ export class FilesSource {
       const most = LIMITS.watchedFiles;
       this.#services.log.warn("More files match than are watched", this.#fields({ most }));
     }
-    if (!this.#stopped) await this.#tell(found.files);
+    if (!this.#stopped) await this.#tell(found);
   }
 
-  async #tell(files: ReadonlyMap<string, string>): Promise<void> {
+  async #tell({ files, newestAt }: FoundFiles): Promise<void> {
     const { store } = this.#services;
     const mark = fingerprintFiles(files);
     const name = `files:${this.#index}`;
     if (this.#known === undefined) {
       const before = await store.sourceMark(this.#record.lane, name);
-      // A source that is new has missed nothing: its definition's acceptance looks at all.
-      if (before !== undefined && before !== mark) await this.#wake(ALL_KEYS);
+      // A source that is new has missed nothing but what a first pass may have been too early for.
+      const isLate = before === undefined ? newestAt >= this.#record.acceptedAt : before !== mark;
+      if (isLate) await this.#wake(ALL_KEYS);
       if (before !== mark) await store.putSourceMark(this.#record.lane, name, mark);
     } else {
       const changed = changedFiles(this.#known, files);

@@ -1,12 +1,12 @@
 import type { ManagerRecord } from "../../model/batch.ts";
 import { toPiWorkflowsError } from "../../model/errors.ts";
-import type { Changes, Touched } from "../changes.ts";
+import type { Touched } from "../changes.ts";
 import type { Registry } from "../registry.ts";
 import { FilesSource } from "./files-source.ts";
 import type { SourceServices } from "./waker.ts";
 import { WatchSource } from "./watch-source.ts";
 
-type Options = SourceServices & { registry: Registry; changes: Changes };
+type Options = SourceServices & { registry: Registry };
 type Held = { digest: string; files: FilesSource[]; watches: WatchSource[] };
 
 /**

@@ -3,6 +3,7 @@ import { LIMITS } from "../../model/limits.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { SourceCause } from "../../model/queue.ts";
 import type { MapInput, MapOutcome, RunnerPort } from "../../runner/port.ts";
+import type { Changes } from "../changes.ts";
 import type { EnqueueRequest, ResourceManagerStore } from "../../store/store.ts";
 
 /** What sources work with. */
@@ -10,6 +11,7 @@ export type SourceServices = {
   store: ResourceManagerStore;
   clock: Clock;
   log: Log;
+  changes: Changes;
   /** Tells the scheduler that something of a lane may be ready. */
   wake: (target: { project: string; manager: string }) => void;
   /** The runner in which a manager's sources map. */

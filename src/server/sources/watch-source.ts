@@ -167,7 +167,7 @@ export class WatchSource {
   }
 
   async #warnOfLoop(key: string): Promise<void> {
-    const { store, log } = this.#services;
+    const { store, log, changes } = this.#services;
     const { project, name } = this.#record;
     const found = await store.get({ project, resourceManager: name, key });
     const message =
@@ -175,11 +175,9 @@ export class WatchSource {
       "a minute; slowed down";
     log.warn("Managers that watch each other loop", { project, manager: name, key });
     if (!found) return;
-    await store.appendEvent(found.resource.metadata.uid, {
-      type: "Warning",
-      reason: "HotLoop",
-      message,
-    });
+    const { uid } = found.resource.metadata;
+    await store.appendEvent(uid, { type: "Warning", reason: "HotLoop", message });
+    changes.touch([{ uid, project, resourceManager: name, key }]);
   }
 
   async #keysOf(touched: ResourceRef, { input, seen }: Change): Promise<string[]> {

@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../model/ports.ts";
 import { listenForWebhooks, type WebhookRoutes } from "./webhook-server.ts";
 
 /** A port that another program holds is tried again after this. */
-const AGAIN_MS = 10_000;
+const AGAIN_MS = 3_000;
 
 /** Where webhooks are answered. */
 export type WebhookDoor = {
