@@ -88,7 +88,7 @@ export class ReferenceStore implements ModelledStore {
 
   async beginEpoch() {
     this.#epoch += 1;
-    const lost = this.#queue.filter((entry) => entry.running);
+    const lost = this.#queue.filter((entry) => entry.running).sort(asClaimed);
     for (const entry of lost) this.#loseClaim(entry);
     return { epoch: this.#epoch, recovered: lost.length };
   }
@@ -175,7 +175,7 @@ export class ReferenceStore implements ModelledStore {
   async claim(request: ClaimRequest): Promise<Claimed[]> {
     if (request.epoch !== this.#epoch) fail("LEASE_LOST");
     const isOver = ({ running }: Entry) => running && running.expiresAt <= this.#clock.now();
-    for (const entry of this.#queue.filter(isOver)) this.#loseClaim(entry);
+    for (const entry of this.#queue.filter(isOver).sort(asClaimed)) this.#loseClaim(entry);
     const claimed: Claimed[] = [];
     for (const { lane, max } of request.lanes) {
       if (this.#lanes[lane - 1]?.accepted !== true) continue;
@@ -805,4 +805,9 @@ function toStored(one: Resource): StoredResource {
     createdAt: one.createdAt,
     updatedAt: one.updatedAt,
   };
+}
+
+/** The order in which keys were claimed. */
+function asClaimed(left: Entry, right: Entry): number {
+  return (left.running?.claim.generation ?? 0) - (right.running?.claim.generation ?? 0);
 }

@@ -44,18 +44,25 @@ const FIRST_SYNC_MS = 60_000;
 async function firstReport(cli: Cli, client: Client, since: number): Promise<SyncStatus> {
   const { project } = cli;
   const over = new AbortController();
-  const enough = AbortSignal.any([cli.signal, over.signal, AbortSignal.timeout(FIRST_SYNC_MS)]);
-  for await (const item of client.syncWatch({ project }, enough)) {
-    if (item.kind !== "present") continue;
-    const { activity, report } = item.status;
-    const isRest = activity.state === "waiting" || activity.state === "retrying";
-    if (!isRest || activity.since < since || report.conditions.length === 0) continue;
+  // Not AbortSignal.timeout: inside AbortSignal.any it can be collected before it fires.
+  const timer = setTimeout(() => over.abort(), FIRST_SYNC_MS);
+  try {
+    const enough = AbortSignal.any([cli.signal, over.signal]);
+    for await (const item of client.syncWatch({ project }, enough)) {
+      if (item.kind === "present" && isAtRest(item.status, since)) return item.status;
+    }
+  } finally {
+    clearTimeout(timer);
     over.abort();
-    return item.status;
   }
   const [status] = await client.syncStatus(project);
   if (status) return status;
   throw new PiWorkflowsError("NOT_FOUND", `sync of ${project} was disabled meanwhile`);
+}
+
+function isAtRest({ activity, report }: SyncStatus, since: number): boolean {
+  const rests = activity.state === "waiting" || activity.state === "retrying";
+  return rests && activity.since >= since && report.conditions.length > 0;
 }
 
 function requestOf(project: string, options: Options): SyncEnable {

@@ -124,9 +124,12 @@ export function renewClaim(tx: Transaction, claim: Claim, expiresAt: number): vo
   if (changed !== 1) throw leaseLost(claim.uid);
 }
 
+// Claims that are lost together return to the queue in the order in which they left it (Q-11).
+const AS_CLAIMED = "ORDER BY q.claim_generation";
+
 function endExpired(tx: Transaction): void {
   const expired = tx.all<ClaimedRow>(
-    `${SELECT_CLAIMED} WHERE q.claim_token IS NOT NULL AND q.claim_expires_at <= ?`,
+    `${SELECT_CLAIMED} WHERE q.claim_token IS NOT NULL AND q.claim_expires_at <= ? ${AS_CLAIMED}`,
     tx.queueTime,
   );
   for (const row of expired) endWithoutAnswer(tx, row, "the claim expired without an answer");
@@ -135,7 +138,9 @@ function endExpired(tx: Transaction): void {
 /** Ends every claim of earlier epochs at once, without waiting for its expiry (F-7). */
 export function beginEpoch(tx: Transaction): { epoch: number; recovered: number } {
   const epoch = tx.beginEpoch();
-  const open = tx.all<ClaimedRow>(`${SELECT_CLAIMED} WHERE q.claim_token IS NOT NULL`);
+  const open = tx.all<ClaimedRow>(
+    `${SELECT_CLAIMED} WHERE q.claim_token IS NOT NULL ${AS_CLAIMED}`,
+  );
   for (const row of open) endWithoutAnswer(tx, row, "the server ended during the pass");
   return { epoch, recovered: open.length };
 }

@@ -1,4 +1,4 @@
-import { mkdir, rm, stat } from "node:fs/promises";
+import { mkdir, rmdir, stat } from "node:fs/promises";
 import {
   conditionTrue,
   defineResourceManager,
@@ -16,7 +16,10 @@ export default defineResourceManager({
     const { path } = resource.spec;
 
     if (resource.metadata.deletionTimestamp) {
-      await rm(path, { recursive: true, force: true });
+      // Only while it is empty: what others put into it is not ours to delete.
+      await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
       await ctx.finalizers.remove("folder/remove");
       return ctx.settled();
     }
