@@ -16,7 +16,10 @@ const example = (file: string) =>
 describe("the examples of the pull-request manager", () => {
   it("its definition has the name of its file", () => {
     expect(manager.name).toBe("pull-request");
-    expect(manager.sources).toEqual([{ kind: "every", everyMs: 60_000 }]);
+    expect(manager.sources).toMatchObject([
+      { kind: "every", everyMs: 60_000 },
+      { kind: "webhook", name: "github", deliveryHeader: "x-github-delivery" },
+    ]);
   });
 
   it("the JSON spec, the TypeScript specs and the README's spec are valid", () => {
