@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { ensureInstalled } from "./install.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const REPORT = ".test-results/report.json";
@@ -20,8 +21,7 @@ function step(title, command, args) {
   process.exit(status);
 }
 
-if (!existsSync("node_modules/.package-lock.json"))
-  step("install", "npm", ["ci", "--no-audit", "--no-fund"]);
+ensureInstalled();
 step("build", process.execPath, ["scripts/build.mjs"]);
 step("check", process.execPath, ["scripts/check.mjs"]);
 
