@@ -16,6 +16,7 @@ import { p9 } from "./p9-diff-typescript.ts";
 import { p10 } from "./p10-start.ts";
 import { p11 } from "./p11-first-apply.ts";
 import { peers } from "./peers.ts";
+import { s3, s4 } from "./s3-work-tree.ts";
 
 /** Every benchmark, in the order of the goals. */
 export const BENCHMARKS: Benchmark[] = [
@@ -30,6 +31,8 @@ export const BENCHMARKS: Benchmark[] = [
   p9,
   p10,
   p11,
+  s3,
+  s4,
   m1,
   m2,
   m3,

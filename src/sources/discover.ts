@@ -58,7 +58,8 @@ export async function discoverInTurns(
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    await turn();
+    const pause = turn();
+    if (pause) await pause;
   }
 }
 

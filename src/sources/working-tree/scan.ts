@@ -78,17 +78,20 @@ export async function scanWorkingTree(
   const search = { project, paths: present, cwd: project, recursive: true };
   const found = await discoverInTurns(search, turn);
   const folders = new Set(found.folders);
-  const wanted = new Map<string, Seen["kind"]>();
-  for (const file of otherFiles(request, folders)) wanted.set(file, "other");
-  for (const file of found.files) wanted.set(file, "spec");
+  const others = otherFiles(request, folders);
   const files = new Map<string, Seen>();
   const epoch = Date.now();
-  for (const [file, kind] of wanted) {
+  for (const [index, file] of [...found.files, ...others].entries()) {
     const name = displayPath(project, file);
-    const known = before?.files.get(name);
-    const state = readState(file, known?.state, epoch);
-    if (state !== undefined) files.set(name, seen(kind, state, known, now));
-    await turn();
+    if (!files.has(name)) {
+      const known = before?.files.get(name);
+      const kind = index < found.files.length ? "spec" : "other";
+      const state = readState(file, known?.state, epoch);
+      if (state !== undefined) files.set(name, seen(kind, state, known, now));
+    }
+    // Ten thousand needless awaits would be felt.
+    const pause = turn();
+    if (pause) await pause;
   }
   for (const [name, known] of before?.files ?? []) {
     if (files.has(name) || !isWanted(name, known, request)) continue;
@@ -98,7 +101,7 @@ export async function scanWorkingTree(
     if (!isGone) files.set(name, { ...known, missingSince });
   }
   const { problems } = found;
-  const state = describe({ files, folders, problems, absentRoots: absent }, now);
+  const state = describe({ files, folders, problems, absentRoots: absent }, before, now);
   const id = before && isEqual(before, state, request) ? before.id : idOf(state);
   return { ...state, id, costMs: spent() };
 }
@@ -173,7 +176,10 @@ function otherFiles(
 }
 
 function seen(kind: Seen["kind"], state: FileState, known: Seen | undefined, now: number): Seen {
-  if (kind === "other" || !state.looksCut) return { kind, state };
+  if (kind === "other" || !state.looksCut) {
+    const isAsBefore = known?.state === state && known.kind === kind;
+    return isAsBefore && known.missingSince === undefined ? known : { kind, state };
+  }
   const isSame = known?.state.content === state.content;
   return { kind, state, cutSince: (isSame ? known.cutSince : undefined) ?? now };
 }
@@ -199,7 +205,15 @@ function canTell(project: string, name: string): boolean {
 
 type Found = Pick<Scan, "problems" | "absentRoots" | "folders"> & { files: Map<string, Seen> };
 
-function describe(found: Found, now: number): Omit<Scan, "id" | "costMs"> {
+function describe(
+  found: Found,
+  before: Scan | undefined,
+  now: number,
+): Omit<Scan, "id" | "costMs"> {
+  if (before !== undefined && isSameFiles(before.files, found.files)) {
+    const { specs, others } = before;
+    return { ...found, specs, others, doubtUntil: undefined, isRacy: false };
+  }
   const specs = new Map<string, string>();
   const others = new Map<string, string>();
   let doubtUntil = now;
@@ -210,6 +224,15 @@ function describe(found: Found, now: number): Omit<Scan, "id" | "costMs"> {
     doubtUntil = Math.max(doubtUntil, doubtOf(file) ?? now);
   }
   return { ...found, specs, others, doubtUntil: doubtUntil > now ? doubtUntil : undefined, isRacy };
+}
+
+/** Whether nothing was read, and nothing is in doubt: a file that is as it was is the same object. */
+function isSameFiles(before: Scan["files"], after: Scan["files"]): boolean {
+  if (before.size !== after.size) return false;
+  for (const [name, file] of after) {
+    if (before.get(name) !== file || file.state.isRacy) return false;
+  }
+  return true;
 }
 
 function doubtOf({ missingSince, cutSince }: Seen): number | undefined {
@@ -235,6 +258,7 @@ export function changedFiles(before: Scan, after: Scan, request: ScanRequest): s
 }
 
 function changedSpecs({ specs: before }: Content, { specs: after }: Content): string[] {
+  if (before === after) return [];
   return [
     ...[...after].flatMap(([name, content]) => (before.get(name) === content ? [] : [name])),
     ...[...before.keys()].filter((name) => !after.has(name)),
@@ -245,13 +269,14 @@ function changedSpecs({ specs: before }: Content, { specs: after }: Content): st
 function changedOthers(
   { others: before }: Content,
   { others: after }: Content,
-  { imports }: ScanRequest,
+  { imports, globalFolder }: ScanRequest,
 ): string[] {
   const changed = [...after].filter(
     ([name, content]) => (before.get(name) ?? imports.get(name)) !== content,
   );
   const gone = [...before.keys()].filter((name) => !after.has(name));
-  const isMissed = (name: string) => imports.has(name) || isBelow(DEFINITIONS_FOLDER, name);
+  const isMissed = (name: string) =>
+    imports.has(name) || isBelow(DEFINITIONS_FOLDER, name) || isBelow(globalFolder, name);
   return [...changed.map(([name]) => name), ...gone.filter(isMissed)];
 }
 
