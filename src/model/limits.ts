@@ -132,15 +132,17 @@ export function byteLength(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
 
+/** What stands at the end of a text that was cut. */
+export const CUT = "… (cut)";
+
 /** Cuts `text` to `bytes` of UTF-8 and says that it was cut. */
 export function truncate(text: string, bytes: number = LIMITS.message): string {
   if (byteLength(text) <= bytes) return text;
-  const mark = "… (cut)";
-  const room = Math.max(0, bytes - byteLength(mark));
+  const room = Math.max(0, bytes - byteLength(CUT));
   return (
     Buffer.from(text)
       .subarray(0, room)
       .toString("utf8")
-      .replace(/\uFFFD+$/u, "") + mark
+      .replace(/\uFFFD+$/u, "") + CUT
   );
 }

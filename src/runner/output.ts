@@ -6,8 +6,6 @@ export type OutputCapture = {
   push: (chunk: Buffer) => void;
   /** Head and tail with a mark between them where something was dropped; credentials masked. */
   text(): string;
-  /** True when `text` occurs in the last bytes. */
-  endsNear(text: string): boolean;
 };
 
 /**
@@ -36,9 +34,6 @@ export function createOutputCapture(limit: number = LIMITS.childOutput): OutputC
       const dropped = total - head.length - tail.length;
       const mark = dropped > 0 ? `\n… (${dropped} bytes left out)\n` : "";
       return redactText(head.toString("utf8") + mark + tail.toString("utf8"));
-    },
-    endsNear(text) {
-      return tail.includes(text) || head.includes(text);
     },
   };
 }

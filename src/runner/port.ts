@@ -37,6 +37,11 @@ export type PassHost = {
   emitEvent(event: EventInput): Promise<void>;
   ensureWorkflow(request: ChildRunRequest): Promise<ChildRun>;
   log(level: "debug" | "info" | "warn" | "error", message: string, fields?: LogFields): void;
+  /**
+   * Secret values of the resource's spec, longest first. The host masks them in what the pass sends;
+   * the runner masks them in what else it tells of the pass: the output of its process.
+   */
+  secrets?: readonly string[];
 };
 
 /** A question to one source of a definition: which keys is this about? */

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import type { PassOutcome, PassResult, RunnerFault } from "../model/pass.ts";
 import type { Clock } from "../model/ports.ts";
+import { maskSecrets } from "../model/secret-text.ts";
 import { createFrameReader, encodeFrame } from "./frames.ts";
 import type { Crash } from "./fault.ts";
 import { answerCall } from "./host-calls.ts";
@@ -58,6 +59,8 @@ export class RunnerProcess {
   #pass: Pass | undefined;
   #passes = 0;
   #exited = false;
+  /** Of every pass that ran here: what a child writes is read when it has ended. */
+  readonly #secrets = new Set<string>();
   readonly #child: ChildProcess;
   readonly #channel: Duplex | undefined;
   readonly #stdout: OutputCapture;
@@ -92,7 +95,7 @@ export class RunnerProcess {
 
   /** What the child wrote, for the log. */
   get output(): { stdout: string; stderr: string } {
-    return { stdout: this.#stdout.text(), stderr: this.#stderr.text() };
+    return { stdout: this.#textOf(this.#stdout), stderr: this.#textOf(this.#stderr) };
   }
 
   /** Why it ended or is to end, where that is known. */
@@ -106,6 +109,7 @@ export class RunnerProcess {
    */
   run(request: PassRequest, host: PassHost): Promise<Ending<PassOutcome>> {
     const { deadlineMs } = request.manager;
+    for (const secret of host.secrets ?? []) this.#secrets.add(secret);
     return this.#begin({ type: "run", request, host }, deadlineMs) as Promise<Ending<PassOutcome>>;
   }
 
@@ -161,6 +165,11 @@ export class RunnerProcess {
     return this.gone;
   }
 
+  #textOf(stream: OutputCapture): string {
+    const longestFirst = [...this.#secrets].sort((a, b) => b.length - a.length);
+    return maskSecrets(stream.text(), longestFirst);
+  }
+
   async #crashed(): Promise<Ending<Crash>> {
     await this.gone;
     const { fault, message } = this.#reason as Reason;
@@ -214,7 +223,7 @@ export class RunnerProcess {
     this.#exited = true;
     this.#signal("SIGKILL");
     await this.#closed();
-    this.#reason ??= exitReason(code, signal, this.#stderr);
+    this.#reason ??= exitReason(code, signal, this.#textOf(this.#stderr));
     if (this.pid !== undefined) await groupEnded(this.pid, LAST_OUTPUT_MS);
     this.#onGone();
   }
@@ -330,9 +339,9 @@ function statusBytes(result: PassResult | MapResult): number {
 }
 
 /** What an exit means that nobody asked for. */
-function exitReason(code: number | null, signal: string | null, stderr: OutputCapture): Reason {
-  const said = lastLines(stderr.text());
-  if (stderr.endsNear("heap out of memory")) {
+function exitReason(code: number | null, signal: string | null, stderr: string): Reason {
+  const said = lastLines(stderr);
+  if (stderr.includes("heap out of memory")) {
     return { fault: "out-of-memory", message: "its heap was used up" };
   }
   if (signal !== null) return { fault: "signal", message: `ended by ${signal}${said}` };

@@ -14,7 +14,7 @@ import type { MapRequest, MapResult, PassHost, PassRequest } from "./port.ts";
 export const CHANNEL_FD = 3;
 
 /** What a pass may call; the names are those of `PassHost`. */
-export type HostMethod = Exclude<keyof PassHost, "log">;
+export type HostMethod = Exclude<keyof PassHost, "log" | "secrets">;
 
 /** Server → runner. `pass` counts the passes and maps of one runner: a late answer is told by it. */
 export type ToRunner =

@@ -7,6 +7,7 @@ import { TerminalError } from "../resource-managers/results.ts";
 import type { PassHost, RunnerPort } from "../runner/port.ts";
 import type { Claimed, ResourceManagerStore } from "../store/store.ts";
 import type { Changes, Touched } from "./changes.ts";
+import { secretMaskOf, type SecretMask } from "./secret-values.ts";
 
 /** What passes need of the server. */
 export type PassServices = {
@@ -42,13 +43,16 @@ export function startPass(
     resource,
     event: { cause },
   };
-  const host = passHost(services, claimed, () => abort("lease-lost"));
+  const mask = secretMaskOf(record, resource);
+  const host = passHost(services, claimed, { mask, abort: () => abort("lease-lost") });
   const done = runner
     .run(request, host, controller.signal)
     .catch((thrown: unknown): PassOutcome => {
-      services.log.error("A runner broke its contract", { reconcileId, error: thrown });
+      const fields = mask.fields({ reconcileId, error: thrown });
+      services.log.error("A runner broke its contract", fields);
       return { kind: "crashed", fault: "bad-message", message: toPiWorkflowsError(thrown).message };
-    });
+    })
+    .then((outcome) => mask.outcome(outcome));
   return { claimed, abort, done };
 }
 
@@ -58,7 +62,15 @@ export function touchedBy({ project, resource }: Claimed): Touched {
   return { uid, project, resourceManager, key };
 }
 
-function passHost(services: PassServices, claimed: Claimed, abort: () => void): PassHost {
+/**
+ * The one door from a pass to the store and the log, and so the place where secret values are masked
+ * for both transports.
+ */
+function passHost(
+  services: PassServices,
+  claimed: Claimed,
+  { mask, abort }: { mask: SecretMask; abort: () => void },
+): PassHost {
   const { store, changes } = services;
   const { claim, reconcileId } = claimed;
   const touched = [touchedBy(claimed)];
@@ -82,12 +94,14 @@ function passHost(services: PassServices, claimed: Claimed, abort: () => void): 
     }
   };
   return {
-    beginEffect: (request) => guarded(() => store.beginEffect(claim, request)),
-    settleEffect: (settlement) => guarded(() => store.settleEffect(claim, settlement), true),
+    secrets: mask.secrets,
+    beginEffect: (request) => guarded(() => store.beginEffect(claim, mask.begun(request))),
+    settleEffect: (settlement) =>
+      guarded(() => store.settleEffect(claim, mask.settled(settlement)), true),
     setFinalizer: (name, present) =>
       guarded(async () => void (await store.setFinalizer(claim, name, present))),
     emitEvent: (event) =>
-      guarded(async () => void (await store.appendEvent(claim.uid, event, claim))),
+      guarded(async () => void (await store.appendEvent(claim.uid, mask.event(event), claim))),
     ensureWorkflow: (request) => {
       if (services.workflows) return services.workflows.ensure(claim.uid, request);
       return Promise.reject(
@@ -95,6 +109,10 @@ function passHost(services: PassServices, claimed: Claimed, abort: () => void): 
       );
     },
     log: (level, message, fields) =>
-      services.log[level](message, { ...fields, reconcileId, from: "manager" }),
+      services.log[level](mask.text(message), {
+        ...mask.fields(fields),
+        reconcileId,
+        from: "manager",
+      }),
   };
 }

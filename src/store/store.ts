@@ -265,10 +265,18 @@ export type BeginEffect = {
   key: string;
   kind: string;
   request: Json;
+  /** The request as people may see it; absent: as it is. What is compared is the true one. */
+  shown?: Json;
   /** True when the caller has just observed, with proof, that the effect is absent. */
   provenAbsent: boolean;
 };
-export type SettleEffect = { key: string; requestFingerprint: string; outcome: EffectOutcome };
+export type SettleEffect = {
+  key: string;
+  requestFingerprint: string;
+  outcome: EffectOutcome;
+  /** `externalRef` as the event about it may name it; absent: as it is. */
+  shownRef?: string;
+};
 
 export type EffectListing = StoredEffect & {
   project: string;

@@ -5,7 +5,8 @@ import { readDetails, type Details } from "../details.ts";
 import { describeOrigin, describeOwner } from "../origin.ts";
 import type { Colors } from "../output.ts";
 import { paintReady, readinessOf, summaryOf } from "../readiness.ts";
-import { presentable } from "../secrets.ts";
+import type { Documents } from "../schemas/documents.ts";
+import { presentable, presentableEffects } from "../secrets.ts";
 import { conditionTable, effectTable, eventRow, passTable, type Paint } from "../tables.ts";
 import { instant, relative } from "../time.ts";
 import type { Action } from "../verb.ts";
@@ -14,10 +15,12 @@ export const run: Action<{ showSecrets?: boolean }> = async (cli, options, manag
   const reader = await cli.reader();
   const ref = { project: cli.project, resourceManager: manager, key };
   const details = await readDetails(reader, ref);
-  const resource = await presentable(reader, details.resource, options.showSecrets === true);
-  const shown = { ...details, resource };
+  const showSecrets = options.showSecrets === true;
+  const resource = await presentable(reader, details.resource, showSecrets);
+  const effects = showSecrets ? details.effects : await presentableEffects(reader, details.effects);
+  const shown = { ...details, resource, effects };
   const paint = { colors: cli.output.colors, now: Date.now() };
-  cli.output.result(shown, () => describe(shown, paint));
+  cli.output.result(shown satisfies Documents["describe"], () => describe(shown, paint));
 };
 
 function describe(details: Details, paint: Paint): string {

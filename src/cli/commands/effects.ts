@@ -1,6 +1,8 @@
 import { printable } from "../../model/text.ts";
 import { table } from "../columns.ts";
 import { findResource } from "../find.ts";
+import { presentableEffects } from "../secrets.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { effectRow } from "../tables.ts";
 import type { Action } from "../verb.ts";
 
@@ -21,13 +23,14 @@ export const run: Action<Options> = async (cli, options, manager, key) => {
         ? {}
         : { project: cli.project };
   const all = await reader.effects({ ...scope, ...open });
-  const effects = all.filter(
-    (effect) => manager === undefined || effect.resourceManager === manager,
+  const effects = await presentableEffects(
+    reader,
+    all.filter((effect) => manager === undefined || effect.resourceManager === manager),
   );
   const { output } = cli;
   if (effects.length === 0)
     output.note(options.open ? "No effect is open." : "There are no effects.");
-  output.result({ effects }, () => {
+  output.result({ effects } satisfies Documents["effects"], () => {
     if (effects.length === 0) return "";
     const paint = { colors: output.colors, now: Date.now() };
     const rows = effects.map((effect) => [

@@ -8,6 +8,8 @@ import type { Colors } from "../output.ts";
 import { presentOf, type Present } from "../present.ts";
 import { describeCommit } from "../provenance.ts";
 import { paintReady, readinessOf, summaryOf } from "../readiness.ts";
+import { presentableEffects } from "../secrets.ts";
+import type { Documents } from "../schemas/documents.ts";
 import { instant, span } from "../time.ts";
 import { timelineOf, type Link } from "../timeline.ts";
 import type { Action } from "../verb.ts";
@@ -16,7 +18,9 @@ export const run: Action<object> = async (cli, _options, ...args) => {
   const [manager, key] = args as [string, string];
   const reader = await cli.reader();
   const ref = { project: cli.project, resourceManager: manager, key };
-  const details = await readDetails(reader, ref);
+  const stored = await readDetails(reader, ref);
+  const effects = await presentableEffects(reader, stored.effects);
+  const details = { ...stored, effects };
   const history = await reader.history(ref);
   const commit = history[0]?.origin.commit;
   const timeline = timelineOf(
@@ -33,7 +37,8 @@ export const run: Action<object> = async (cli, _options, ...args) => {
   });
   const summary = summaryOf(details.resource);
   const readiness = readinessOf(summary);
-  cli.output.result({ resource: summary, readiness, timeline, now: present }, () =>
+  const shown = { resource: summary, readiness, timeline, now: present };
+  cli.output.result(shown satisfies Documents["why"], () =>
     describe(details, { timeline, present }, cli.output.colors),
   );
 };

@@ -1,4 +1,4 @@
-import { canonicalJson, fingerprintText, type Json } from "../../model/canonical.ts";
+import { canonicalJson, fingerprintText } from "../../model/canonical.ts";
 import {
   EFFECT_TRANSITIONS,
   type EffectDecision,
@@ -83,7 +83,9 @@ export function settleEffect(
   if (row.fingerprint !== settlement.requestFingerprint) {
     throw conflict(row, "was begun for another request");
   }
-  const settled = move(tx, resource, row, outcome);
+  const { shownRef } = settlement;
+  const shown = shownRef === undefined ? outcome : { ...outcome, shownRef };
+  const settled = move(tx, resource, row, shown);
   if (claimed === undefined && settled !== row) wakeFor(tx, resourceByUid(tx, claim.uid));
   return toEffect(settled, resource.uid);
 }
@@ -145,7 +147,7 @@ function move(
   tx: Transaction,
   resource: Target,
   row: EffectRow,
-  outcome: EffectOutcome,
+  outcome: EffectOutcome & Pick<SettleEffect, "shownRef">,
 ): EffectRow {
   const repeated = row.state === outcome.state;
   if (repeated && !isOpen(row.state)) return row;
@@ -175,7 +177,7 @@ function move(
     row.state,
   );
   if (changed !== 1) throw notOpen(row, outcome.state);
-  appendEvent(tx, resource.id, effectEvent(after));
+  appendEvent(tx, resource.id, effectEvent(after, outcome.shownRef ?? after.external_ref));
   return after;
 }
 
@@ -198,8 +200,8 @@ function keptOutcome(outcome: EffectOutcome): Kept {
   };
 }
 
-function effectEvent(effect: EffectRow): ReturnType<typeof normal> {
-  const detail = effect.external_ref ?? effect.reason;
+function effectEvent(effect: EffectRow, ref: string | null): ReturnType<typeof normal> {
+  const detail = ref ?? effect.reason;
   const message = detail === null ? effect.key : `${effect.key}: ${detail}`;
   switch (effect.state) {
     case "applied":
@@ -217,10 +219,10 @@ function effectEvent(effect: EffectRow): ReturnType<typeof normal> {
 function insertEffect(
   tx: Transaction,
   resource: ClaimedRow,
-  request: { key: string; kind: string; request: Json; fingerprint: string },
+  request: BeginEffect & { fingerprint: string },
 ): StoredEffect {
   // The stored request is for people only; what is compared is the fingerprint of the true one.
-  const shown = canonicalJson(redact(request.request));
+  const shown = canonicalJson(redact(request.shown ?? request.request));
   tx.run(
     `INSERT INTO effect (resource_id, key, kind, generation, fingerprint, request, state, attempts,
        parked, claim_token, started_at, sequence)
