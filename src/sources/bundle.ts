@@ -13,7 +13,7 @@ export function bundleOptions(
   plugins: Plugin[],
 ): BuildOptions {
   return {
-    ...(files.commit === undefined ? {} : { tsconfigRaw: "{}" }),
+    ...(files.commit === undefined ? {} : { tsconfigRaw: files.commit.tsconfig.raw }),
     absWorkingDir: project,
     bundle: true,
     format: "esm",
@@ -23,7 +23,7 @@ export function bundleOptions(
     // None of the bundler's own: packages resolve as Node itself would resolve them.
     conditions: [],
     mainFields: ["main"],
-    plugins: files.commit ? [commitPlugin(project, files.commit), ...plugins] : plugins,
+    plugins: files.commit ? [commitPlugin(files.commit), ...plugins] : plugins,
     write: false,
     logLevel: "silent",
     logLimit: 0,

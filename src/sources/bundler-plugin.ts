@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Loader, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { installationUrl } from "../model/installation.ts";
 import { installedModules, PACKAGE } from "./installed.ts";
+import { locateAlias } from "./commit-plugin.ts";
 import type { CommittedFiles, ProjectFiles } from "./project-files.ts";
 import { byteFault, FileFault, readFault } from "./text.ts";
 
@@ -97,6 +98,8 @@ async function resolvePackage(
   if (isBuiltin(args.path)) return { path: args.path, external: true };
   if (/^[a-z]+:/.test(args.path)) return { path: args.path, external: true };
   const { importer, kind } = args;
+  const aliased = commit?.holds(importer) ? await locateAlias(commit, args.path) : undefined;
+  if (aliased !== undefined) return { path: aliased };
   const resolveDir = commit ? nearestFolder(args.resolveDir) : args.resolveDir;
   const options = { importer, kind, namespace: args.namespace, pluginData: ASKED };
   let found = await build.resolve(args.path, { ...options, resolveDir });

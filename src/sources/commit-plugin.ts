@@ -7,7 +7,7 @@ import { FileFault } from "./text.ts";
  * Finds what relative imports of a commit's files lead to in the tree of that commit, by the
  * bundler's own rules. Without it, the disk would answer.
  */
-export function commitPlugin(project: string, { tree, holds, inTree }: CommittedFiles): Plugin {
+export function commitPlugin({ tree, holds, inTree, ofTree }: CommittedFiles): Plugin {
   return {
     name: "commit",
     setup(build) {
@@ -17,7 +17,7 @@ export function commitPlugin(project: string, { tree, holds, inTree }: Committed
         const slash = /(?:\/|\/\.{1,2})$/.test(args.path) ? "/" : "";
         try {
           const found = await locateImport(tree, inTree(target) + slash);
-          if (found !== undefined) return { path: path.join(project, found) };
+          if (found !== undefined) return { path: ofTree(found) };
         } catch (thrown) {
           if (thrown instanceof FileFault) return { errors: [{ text: thrown.message }] };
           throw thrown;
@@ -36,6 +36,22 @@ const REWRITTEN: Readonly<Record<string, string[]>> = {
   ".mjs": [".mts"],
   ".cjs": [".cts"],
 };
+
+/** The file of a commit that its `tsconfig.json` gives an import which looks like a package. */
+export async function locateAlias(
+  { tree, tsconfig, ofTree }: CommittedFiles,
+  name: string,
+): Promise<string | undefined> {
+  for (const target of tsconfig.alias(name)) {
+    try {
+      const found = await locateImport(tree, target);
+      if (found !== undefined) return ofTree(found);
+    } catch (thrown) {
+      if (!(thrown instanceof FileFault)) throw thrown;
+    }
+  }
+  return undefined;
+}
 
 /** The file of a tree that an import of `target` means: undefined where there is none. */
 async function locateImport(

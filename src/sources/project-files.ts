@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { type CommitTsconfig, readTsconfig } from "./commit-tsconfig.ts";
 import { openCommitTree, type CommitTree } from "./git/commit-tree.ts";
 import { isOwnCode } from "./installed.ts";
 import { DEFINITIONS_FOLDER, displayPath } from "./project.ts";
@@ -23,10 +24,13 @@ export type ProjectFiles = {
 /** What a bundler must be told of a project that is read from a commit. */
 export type CommittedFiles = {
   tree: CommitTree;
+  tsconfig: CommitTsconfig;
   /** Whether a file is one of the commit's, rather than a package's or this product's own. */
   holds: (file: string) => boolean;
   /** Path from the top of the tree. */
   inTree: (file: string) => string;
+  /** The way back. */
+  ofTree: (path: string) => string;
 };
 
 const DISK: ProjectFiles = {
@@ -52,6 +56,7 @@ export async function openProjectFiles(
   const tree = await openCommitTree(revision, revision.commit);
   const commit: CommittedFiles = {
     tree,
+    tsconfig: await readTsconfig(tree),
     holds: (file) =>
       file.startsWith(`${project}${path.sep}`) &&
       // A home folder may be a project, and definitions for every project lie in it.
@@ -59,6 +64,7 @@ export async function openProjectFiles(
       !displayPath(project, file).split("/").includes("node_modules") &&
       !isOwnCode(file),
     inTree: (file) => displayPath(project, file),
+    ofTree: (inTree) => path.join(project, inTree),
   };
   return {
     read: (file) =>

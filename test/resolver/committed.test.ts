@@ -154,16 +154,34 @@ describe("A commit is loaded as git has it", () => {
     expect(found.imports?.[`${SPECS}/a.resource.ts`]).toContain("packages/two/index.ts");
   });
 
-  it("without settings of a tsconfig.json on the disk", async () => {
-    const { commit, load, write } = committed({
-      [`${SPECS}/a.resource.ts`]: typed("a", "x", 'import { x } from "#lib";'),
-      "lib/x.ts": "",
-    });
+  it("with the tsconfig.json of the commit, not the one on the disk", async () => {
+    const files = {
+      "tsconfig.json": `{
+  // The longer pattern counts first.
+  "compilerOptions": { "baseUrl": "./src", "paths": { "@/*": ["gone/*", "../lib/*"], "@/one": ["one.ts"] } },
+}`,
+      "lib/title.ts": 'export const title = "of the commit";',
+      "src/one.ts": 'export { one } from "inner/two";',
+      "src/inner/two.ts": 'export const one = "one";',
+      [`${SPECS}/a.resource.ts`]: typed(
+        "a",
+        "title + one",
+        'import { title } from "@/title"; import { one } from "@/one";',
+      ),
+      [`${SPECS}/b.resource.ts`]: typed("b", "x", 'import { x } from "#disk/x";'),
+    };
+    const { commit, load, loadFromDisk, write } = committed(files);
+    const some = Object.keys(files).slice(-2);
     const head = commit("specs");
-    write("tsconfig.json", '{ "compilerOptions": { "paths": { "#lib": ["./lib/x.ts"] } } }');
+    expect((await loadFromDisk(some)).desired).toEqual((await load(head, some)).desired);
+    write("tsconfig.json", '{ "compilerOptions": { "paths": { "#disk/*": ["./lib/*"] } } }');
     write("lib/x.ts", 'export const x = "from disk";');
-    const found = await load(head, [`${SPECS}/a.resource.ts`]);
-    expect(lines(found)).toEqual([expect.stringContaining("#lib") as string]);
+    write("lib/title.ts", "");
+    const found = await load(head, some);
+    expect(found.desired.map(({ spec }) => spec)).toEqual([
+      '{"level":"low","title":"of the commitone"}',
+    ]);
+    expect(lines(found)).toEqual([expect.stringContaining("#disk") as string]);
   });
 
   it("links lead to files of the same commit, and nowhere else", async () => {

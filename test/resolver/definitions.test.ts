@@ -98,6 +98,17 @@ describe("a definition as data", () => {
     expect(lines(found)).toEqual([`${file}:3:3: sources[0]: ${message}`]);
   });
 
+  it("may ask for the longest deadline and the most passes at once", async () => {
+    const most = `deadlineMs: ${LIMITS.maxDeadlineMs}, maxConcurrent: ${LIMITS.maxConcurrent}`;
+    const found = await resolveAll(
+      tempProject({ [`${FOLDER}/most.resource-manager.js`]: define(`name: "most", ${most}`) }),
+    );
+    expect(lines(found)).toEqual([]);
+    expect(found.managers).toMatchObject([
+      { deadlineMs: LIMITS.maxDeadlineMs, maxConcurrent: LIMITS.maxConcurrent },
+    ]);
+  });
+
   it("has the limits' defaults", async () => {
     const found = await resolveAll(
       tempProject({ [`${FOLDER}/bare.resource-manager.js`]: define('name: "bare"') }),
@@ -239,6 +250,11 @@ describe("a definition that can't be used is a problem at its file", () => {
     [
       "no concurrency",
       define('name: "bad", maxConcurrent: 0'),
+      "maxConcurrent: must be a whole number from 1 to 1000",
+    ],
+    [
+      "more passes at once than the limit",
+      define(`name: "bad", maxConcurrent: ${LIMITS.maxConcurrent + 1}`),
       "maxConcurrent: must be a whole number from 1 to 1000",
     ],
     [
