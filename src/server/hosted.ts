@@ -37,11 +37,13 @@ export async function describeHosted(definition: ResourceManager): Promise<Hoste
     deadlineMs: deadlineMs ?? LIMITS.deadlineMs,
     maxConcurrent: maxConcurrent ?? LIMITS.concurrencyPerManager,
   };
-  if (!(facts.deadlineMs > 0 && facts.deadlineMs <= LIMITS.maxDeadlineMs)) {
-    throw invalid(name, `deadlineMs must be at most ${LIMITS.maxDeadlineMs}`);
-  }
-  if (!(Number.isInteger(facts.maxConcurrent) && facts.maxConcurrent > 0)) {
-    throw invalid(name, "maxConcurrent must be a positive whole number");
+  for (const [field, longest] of [
+    ["deadlineMs", LIMITS.maxDeadlineMs],
+    ["maxConcurrent", LIMITS.maxConcurrent],
+  ] as const) {
+    const value = facts[field];
+    if (Number.isInteger(value) && value >= 1 && value <= longest) continue;
+    throw invalid(name, `${field} must be a whole number from 1 to ${longest}`);
   }
   return { manager: { ...facts, digest: fingerprint(facts) }, schema };
 }

@@ -85,7 +85,7 @@ const proposal = z.strictObject({
   secretPaths: z.array(z.string().max(LIMITS.message)).max(1_000),
   sources: z.array(sourceDefinitionSchema).max(LIMITS.sources),
   deadlineMs: z.int().min(1).max(LIMITS.maxDeadlineMs),
-  maxConcurrent: z.int().min(1).max(10_000),
+  maxConcurrent: z.int().min(1).max(LIMITS.maxConcurrent),
   bundle: z.string().min(1).max(LIMITS.bundle),
 });
 

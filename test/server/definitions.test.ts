@@ -54,6 +54,19 @@ describe("accepting a definition", () => {
     expect(await client.managers()).toHaveLength(1);
   });
 
+  it.each(["maxConcurrent", "deadlineMs"] as const)("holds %s to its limit", async (field) => {
+    const made = await proposed();
+    const most = field === "deadlineMs" ? LIMITS.maxDeadlineMs : LIMITS.maxConcurrent;
+    for (const value of [most + 1, 0, 1.5]) {
+      const proposal = { ...made.proposal, [field]: value };
+      expect(await refusal(made, proposal)).toEqual(refused("BAD_REQUEST"));
+    }
+    const proposal = { ...made.proposal, [field]: most };
+    expect(await made.client.acceptManagers(made.project, [proposal])).toMatchObject([
+      { [field]: most },
+    ]);
+  });
+
   it("A-14: is refused when the file changed since it was read", async () => {
     const made = await proposed();
     writeDefinition(made.project, "simple", "return ctx.requeue();");

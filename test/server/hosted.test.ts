@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
+import { LIMITS } from "../../src/model/limits.ts";
 import { conditionTrue } from "../../src/resource-managers/results.ts";
 import { defineResource, defineResourceManager } from "../../src/resource-managers/define.ts";
 import { cron, every } from "../../src/resource-managers/sources.ts";
@@ -175,10 +176,22 @@ describe("managers handed over as objects", () => {
     expect(entry).toMatchObject({ cause: "schedule", claimed: false });
   });
 
+  it("may ask for the longest deadline and the most passes at once", async () => {
+    const { maxDeadlineMs, maxConcurrent } = LIMITS;
+    const { server } = await host({
+      managers: [{ ...quiet, deadlineMs: maxDeadlineMs, maxConcurrent }],
+    });
+    expect(await server.client.managers(PROJECT)).toMatchObject([
+      { deadlineMs: maxDeadlineMs, maxConcurrent },
+    ]);
+  });
+
   it.each([
     ["a name that is none", { ...quiet, name: "Not A Name" }],
-    ["a deadline past the longest", { ...quiet, deadlineMs: 600_001 }],
+    ["a deadline past the longest", { ...quiet, deadlineMs: LIMITS.maxDeadlineMs + 1 }],
+    ["a deadline that is no whole number", { ...quiet, deadlineMs: 0.5 }],
     ["no place to run", { ...quiet, maxConcurrent: 0 }],
+    ["more passes at once than the limit", { ...quiet, maxConcurrent: LIMITS.maxConcurrent + 1 }],
     ["a time that is none", { ...quiet, sources: [cron("61 * * * *")] }],
     ["a schema that is none", { ...quiet, spec: { type: "nonsense" } }],
   ])("are refused with %s, and the start leaves nothing behind", async (_what, manager) => {
