@@ -8,15 +8,17 @@ export type Retry = {
   later(): void;
   /** It went well: the next wait is the shortest again. */
   reset(): void;
+  /** Nothing is tried again from now on. */
   stop(): void;
 };
 
 export function createRetry(clock: Clock, again: () => void): Retry {
   let attempts = 0;
   let cancel: (() => void) | undefined;
+  let isStopped = false;
   return {
     later() {
-      if (cancel) return;
+      if (cancel || isStopped) return;
       attempts += 1;
       const delay = Math.min(backoffMs(attempts, 1), LIMITS.backoffCapMs);
       cancel = clock.schedule(() => {
@@ -28,8 +30,8 @@ export function createRetry(clock: Clock, again: () => void): Retry {
       attempts = 0;
     },
     stop() {
+      isStopped = true;
       cancel?.();
-      cancel = undefined;
     },
   };
 }

@@ -17,6 +17,9 @@ type Change = { input: MapInput & { kind: "watch" }; seen: Seen | undefined };
 // How far this source has looked is written down this long after it has come to rest.
 const MARK_AFTER_MS = 1_000;
 
+/** Changes looked at together: what they wake shares commits of the store. */
+const AT_ONCE = 100;
+
 const NO_LOOP = { delayMs: 0, isNew: false };
 
 /** A new resource or another spec: somebody's doing, and not two managers answering each other. */
@@ -97,15 +100,9 @@ export class WatchSource {
 
   async #look(): Promise<void> {
     while (this.#dirty.size > 0 && !this.#stopped) {
-      const taken = this.#dirty;
-      this.#dirty = new Map();
-      for (const touched of taken.values()) {
-        if (this.#stopped) {
-          this.#dirty.set(touched.uid, touched);
-          continue;
-        }
-        await this.#lookAt(touched);
-      }
+      const some = [...this.#dirty.values()].slice(0, AT_ONCE);
+      for (const { uid } of some) this.#dirty.delete(uid);
+      await Promise.all(some.map((touched) => this.#lookAt(touched)));
     }
     this.#markSoon();
   }

@@ -177,6 +177,23 @@ describe("a manager that watches another", () => {
     expect(await causesOf(again.server, "b", "two")).toHaveLength(before);
   });
 
+  it("is woken once for each of many that change together", async () => {
+    const { server } = await host({ managers: [manager("a"), manager("b", [watch("a")])] });
+    const keys = Array.from({ length: 300 }, (_, index) => `key-${index}`);
+    const all = (name: string) => keys.map((key) => defineResource(name, { key, spec: {} }));
+    await server.apply(all("b"));
+    await atRest(server);
+    await server.apply(all("a"));
+    await untilTrue(async () => {
+      const causes = await Promise.all(keys.map((key) => causesOf(server, "b", key)));
+      return causes.every((found) => found.includes("watch:a"));
+    });
+    await atRest(server);
+    const passes = await Promise.all(keys.map((key) => passesOf(server, "b", key)));
+    // A new resource, and its first status.
+    expect(Math.max(...passes.map((found) => found.length))).toBeLessThanOrEqual(3);
+  });
+
   it("of its own kind wakes others, and never itself", async () => {
     const map: WatchMap = ({ resource }) => ["parent", resource.metadata.key];
     const { server } = await host({ managers: [manager("a", [watch("a", map)], counting)] });

@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
@@ -217,6 +218,20 @@ describe("what is no webhook", () => {
     expect(inHead).toContain("408");
     expect(inBody).toMatch(/408|^$/);
   }, 30_000);
+
+  it("comes by one connection more than there may be", async () => {
+    const { port } = await serve();
+    const held = Array.from({ length: LIMITS.webhookConnections }, () =>
+      connect(port, "127.0.0.1"),
+    );
+    try {
+      await Promise.all(held.map((socket) => once(socket, "connect")));
+      await expect(post(port, "{}")).rejects.toThrow(/ECONNRESET|socket hang up/);
+    } finally {
+      for (const socket of held) socket.destroy();
+    }
+    await untilTrue(() => post(port, "{}").then(({ status }) => status === 401));
+  });
 
   it("comes more often than it may", async () => {
     const { port } = await serve("throw new Error('no');", ["a"]);
