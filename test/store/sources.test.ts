@@ -31,7 +31,9 @@ describe("a wake by a source", () => {
     const driver = await drivenStore();
     await driver.put("a", 1);
     const cause = "rumour:x" as SourceCause;
-    await expect(driver.store.enqueue([{ target: driver.ref("a"), cause }])).rejects.toThrow(/CHECK/);
+    await expect(driver.store.enqueue([{ target: driver.ref("a"), cause }])).rejects.toThrow(
+      /CHECK/,
+    );
   });
 
   it("by a prefix marks the keys that begin with it, and no others", async () => {
