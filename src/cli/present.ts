@@ -25,10 +25,9 @@ export function presentOf(situation: Situation): Present {
   const present = [blocked, inQueue, atRest].map((look) => look(situation)).find((found) => found);
   const { state, sentences } = present ?? { state: "settled", sentences: [] };
   const needsServer = details.queue !== undefined && state !== "suspended" && !serverRuns;
-  return {
-    state,
-    sentences: [...sentences, ...untold(details), ...(needsServer ? [NO_SERVER] : [])],
-  };
+  // With no server there is no runner to be free.
+  const own = needsServer && state === "ready" ? [] : sentences;
+  return { state, sentences: [...own, ...untold(details), ...(needsServer ? [NO_SERVER] : [])] };
 }
 
 /** Effects that a later pass may find or not: where its manager no longer asks, only a person can. */
