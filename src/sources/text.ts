@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import { fileStart, placeOfOffset } from "./place.ts";
@@ -40,7 +41,7 @@ export function byteFault(bytes: Uint8Array): string | undefined {
 
 /** Why the file system would not let a file be read. */
 export function readFault(thrown: unknown): string {
-  if (thrown instanceof FileFault) return thrown.message;
+  if (thrown instanceof FileFault || thrown instanceof PiWorkflowsError) return thrown.message;
   const { code, message } = thrown as NodeJS.ErrnoException;
   switch (code) {
     case "ENOENT":

@@ -49,7 +49,11 @@ export function openObjects(
   };
   child.stdout.on("data", parser);
   child.on("error", (error) => end(gitEnded(error.message, error)));
-  child.on("close", () => end(gitEnded("git cat-file ended")));
+  child.on("close", () => {
+    const [reading] = waiting;
+    const what = reading === undefined ? "" : ` while it read ${reading.name}`;
+    end(gitEnded(`git cat-file ended${what}; a partial clone lacks what was not checked out yet`));
+  });
   child.stdin.on("error", (error) => end(gitEnded(error.message, error)));
 
   return {
