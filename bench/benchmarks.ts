@@ -16,7 +16,12 @@ import { p9 } from "./p9-diff-typescript.ts";
 import { p10 } from "./p10-start.ts";
 import { p11 } from "./p11-first-apply.ts";
 import { peers } from "./peers.ts";
+import { s1 } from "./s1-commit.ts";
+import { s2 } from "./s2-save.ts";
+import { s3Unchanged } from "./s3-unchanged.ts";
 import { s3, s4 } from "./s3-work-tree.ts";
+import { s4Checkout } from "./s4-checkout.ts";
+import { s5 } from "./s5-settled.ts";
 
 /** Every benchmark, in the order of the goals. */
 export const BENCHMARKS: Benchmark[] = [
@@ -31,8 +36,13 @@ export const BENCHMARKS: Benchmark[] = [
   p9,
   p10,
   p11,
+  s1,
+  s2,
   s3,
+  s3Unchanged,
   s4,
+  s4Checkout,
+  s5,
   m1,
   m2,
   m3,

@@ -9,7 +9,8 @@ const RESULTS = ".bench/results.json";
 
 type Outcome = { benchmark: string; seconds: number; figures: Figure[]; error?: string };
 
-process.exitCode = await main(process.argv.slice(2));
+// What a failed benchmark left running would keep this process alive.
+process.exit(await main(process.argv.slice(2)));
 
 async function main(args: string[]): Promise<number> {
   if (args.includes("--list")) {
@@ -36,12 +37,12 @@ function choose(names: string[]): Benchmark[] | string {
   if (names.length === 0) return BENCHMARKS.filter(({ onDemand }) => onDemand !== true);
   const chosen: Benchmark[] = [];
   for (const name of names) {
-    const found = BENCHMARKS.find(
+    const found = BENCHMARKS.filter(
       (benchmark) => benchmark.name.toLowerCase() === name.toLowerCase(),
     );
-    if (!found)
-      return `no benchmark ${name}; there are ${BENCHMARKS.map((b) => b.name).join(", ")}`;
-    chosen.push(found);
+    if (found.length === 0)
+      return `no benchmark ${name}; there are ${[...new Set(BENCHMARKS.map((b) => b.name))].join(", ")}`;
+    chosen.push(...found);
   }
   return chosen;
 }
