@@ -77,7 +77,7 @@ const blocked: Look = ({ details, unready }) => {
 const inQueue: Look = ({ details, now }) => {
   const { queue } = details;
   if (queue === undefined) return undefined;
-  const deleting = deletionSentences(details);
+  const deleting = deletionSentences(details, now);
   if (queue.claimed) {
     const another = queue.dirty ? " Another will follow, since something changed meanwhile." : "";
     return { state: "running", sentences: [...deleting, `A pass is running.${another}`] };
@@ -96,16 +96,26 @@ const inQueue: Look = ({ details, now }) => {
   return { state: "ready", sentences: [...deleting, sentence] };
 };
 
-function deletionSentences({ resource }: Details): string[] {
-  const { deletionTimestamp, finalizers, resourceManager } = resource.resource.metadata;
+/** What holds a deletion up, since when, why, and what a person can do about it. */
+function deletionSentences({ resource, passes }: Details, now: number): string[] {
+  const { metadata } = resource.resource;
+  const { deletionTimestamp, finalizers, resourceManager } = metadata;
   if (deletionTimestamp === undefined) return [];
+  const waits =
+    `Its deletion was asked for ${span(now - Date.parse(deletionTimestamp))} ago: its manager ` +
+    `${resourceManager} must clean up and remove ${finalizers.join(", ")} first.`;
+  const [latest] = passes;
+  if (latest?.outcome !== "failed" && latest?.outcome !== "crashed") return [waits];
+  const ref = describeRef(metadata);
   return [
-    `It is being deleted: its manager ${resourceManager} must clean up and remove ` +
-      `${finalizers.join(", ")} first.`,
+    waits,
+    `The latest pass did not: ${latest.detail ?? latest.outcome}. Mend that and run ` +
+      `\`pi-workflows reconcile ${ref}\`, or clean up by hand and run ` +
+      `\`pi-workflows delete ${ref} --force-finalizers\`.`,
   ];
 }
 
-const atRest: Look = ({ details, manager }) => {
+const atRest: Look = ({ details, manager, now }) => {
   const { metadata, status } = details.resource.resource;
   const ref = describeRef(metadata);
   const again = `\`pi-workflows reconcile ${ref}\``;
@@ -114,7 +124,7 @@ const atRest: Look = ({ details, manager }) => {
   );
   if (stalled) {
     const sentence = `It is not tried any more (${stalled.reason}) until its spec changes or you run ${again}.`;
-    return { state: "stalled", sentences: [...deletionSentences(details), sentence] };
+    return { state: "stalled", sentences: [...deletionSentences(details, now), sentence] };
   }
   const failed = status.conditions.find(
     ({ type, reason, observedGeneration }) =>
@@ -125,7 +135,7 @@ const atRest: Look = ({ details, manager }) => {
   if (failed) {
     const message = failed.message ? `: ${failed.message}` : "";
     const sentence = `It failed for good${message}. It is tried again when its spec changes or you run ${again}.`;
-    return { state: "failed", sentences: [...deletionSentences(details), sentence] };
+    return { state: "failed", sentences: [...deletionSentences(details, now), sentence] };
   }
   if (status.observedGeneration < metadata.generation) {
     const sentence = `Generation ${metadata.generation} was not looked at yet, and no pass is queued; run ${again}.`;
@@ -134,7 +144,7 @@ const atRest: Look = ({ details, manager }) => {
   const wakes = (manager?.sources ?? []).map(describeSource);
   const until = [`its spec changes`, ...wakes, `you run ${again}`];
   const sentence = `Nothing is left to do until ${until.slice(0, -1).join(", ")} or ${until.at(-1)}.`;
-  return { state: "settled", sentences: [...deletionSentences(details), sentence] };
+  return { state: "settled", sentences: [...deletionSentences(details, now), sentence] };
 };
 
 function describeSource(source: SourceDefinition): string {

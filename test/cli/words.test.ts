@@ -7,6 +7,7 @@ import { presentOf, type Situation } from "../../src/cli/present.ts";
 import { readinessOf, summaryOf } from "../../src/cli/readiness.ts";
 import { parseDuration, relative, span } from "../../src/cli/time.ts";
 import type { Condition } from "../../src/model/condition.ts";
+import type { PassRecord } from "../../src/model/pass.ts";
 import type { QueueEntry } from "../../src/model/queue.ts";
 import type { StoredResource } from "../../src/model/resource.ts";
 
@@ -140,13 +141,14 @@ describe("why: what a resource waits for now", () => {
     expect(said({ change: (resource) => ({ ...resource, suspended: true }) })[0]).toBe("suspended");
     const deleting = said({
       queue: entry({ readyAt: NOW + 1_000, cause: "retry", attempts: 1 }),
+      passes: [{ ...PASS, outcome: "failed", detail: "the folder is in use" }],
       change: (before) => ({
         ...before,
         resource: {
           ...before.resource,
           metadata: {
             ...before.resource.metadata,
-            deletionTimestamp: new Date(NOW).toISOString(),
+            deletionTimestamp: new Date(NOW - 300_000).toISOString(),
             finalizers: ["counter/clean"],
           },
         },
@@ -155,6 +157,9 @@ describe("why: what a resource waits for now", () => {
     expect(deleting[1]).toContain(
       "its manager counter must clean up and remove counter/clean first",
     );
+    expect(deleting[1]).toContain("was asked for 5m ago");
+    expect(deleting[2]).toContain("The latest pass did not: the folder is in use.");
+    expect(deleting[2]).toContain("`pi-workflows delete counter a --force-finalizers`");
     expect(said({})).toEqual([
       "settled",
       "Nothing is left to do until its spec changes or you run `pi-workflows reconcile counter a`.",
@@ -167,16 +172,36 @@ type Circumstances = {
   serverRuns?: boolean;
   unready?: string[];
   change?: (stored: StoredResource) => StoredResource;
+  passes?: PassRecord[];
 };
 
-function said({ queue, serverRuns = true, unready = [], change }: Circumstances): string[] {
+const PASS: PassRecord = {
+  reconcileId: "r",
+  uid: "u",
+  project: "/p",
+  resourceManager: "counter",
+  key: "a",
+  generation: 1,
+  cause: "retry",
+  outcome: "settled",
+  startedAt: 0,
+  durationMs: 1,
+};
+
+function said({
+  queue,
+  serverRuns = true,
+  unready = [],
+  change,
+  passes = [],
+}: Circumstances): string[] {
   const resource = change ? change(stored([])) : stored([]);
   const details: Details = {
     resource,
     ...(queue ? { queue } : {}),
     effects: [],
     workflows: [],
-    passes: [],
+    passes,
     events: [],
   };
   const situation: Situation = { details, manager: undefined, serverRuns, unready, now: NOW };
