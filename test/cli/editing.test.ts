@@ -133,7 +133,10 @@ describe("completion", () => {
       const script = await ok(["completion", shell]);
       expect(script).toContain("pi-workflows __complete --");
       const place = shellPath(shell);
-      if (place) execFileSync(place, ["-n"], { input: script });
+      // From a file: fish does not take a script to check from standard input.
+      workspace.write(`completion.${shell}`, script);
+      const file = path.join(workspace.project, `completion.${shell}`);
+      if (place) execFileSync(place, ["-n", file]);
     }
   });
 
