@@ -35,6 +35,11 @@ export type WaitingPass = { claimed: Claimed; since: number };
 /** Passes at once. */
 export type Caps = { total: number; perProject: number };
 
+/** The caps of a server that runs so many passes at once. */
+export function capsOf(total: number = LIMITS.concurrency): Caps {
+  return { total, perProject: Math.min(total, LIMITS.concurrencyPerProject) };
+}
+
 /** How many more passes of a lane may begin. */
 export type Share = { lane: LaneState; places: number };
 

@@ -25,6 +25,7 @@ import { keepHouse } from "./housekeeping.ts";
 import { serveHttp } from "./http.ts";
 import { watchIdle } from "./idle.ts";
 import type { ServerOptions } from "./index.ts";
+import { capsOf } from "./lanes.ts";
 import { acquireLock } from "./lock.ts";
 import { createLogger } from "./logger.ts";
 import { PROTOCOL_VERSION, type Transport } from "./protocol.ts";
@@ -173,7 +174,6 @@ async function createScheduler(
 ): Promise<Scheduler> {
   const { epoch, recovered } = await store.beginEpoch();
   if (recovered > 0) log.warn("Passes of an earlier server were cut short", { recovered });
-  const total = options.concurrency ?? LIMITS.concurrency;
   const scheduler = new Scheduler({
     store,
     clock,
@@ -181,7 +181,7 @@ async function createScheduler(
     changes,
     epoch,
     runnerOf: ({ scope }) => (scope === "hosted" ? runners.local : runners.pool),
-    caps: { total, perProject: Math.min(total, LIMITS.concurrencyPerProject) },
+    caps: capsOf(options.concurrency),
     random: Math.random,
     ...(options.workflows ? { workflows: options.workflows } : {}),
   });
@@ -318,17 +318,14 @@ function attend(
   const { idleExitMs, requestStop } = options;
   if (idleExitMs === undefined) return;
   const isIdle = (): boolean =>
-    dispatch.open() === 0 &&
-    scheduler.isIdle() &&
-    !syncs.any() &&
-    !sources.any() &&
-    clock.monotonic() - dispatch.lastUsedAt() >= idleExitMs;
+    dispatch.open() === 0 && scheduler.isIdle() && !syncs.any() && !sources.any();
   releasers.add(
     "idle watch",
     watchIdle({
       clock,
       afterMs: idleExitMs,
       isIdle,
+      lastUsedAt: () => dispatch.lastUsedAt(),
       onIdle: () => {
         log.info("The server stops: nothing to do and no clients", { idleExitMs });
         requestStop();

@@ -68,11 +68,16 @@ function* discover(request: DiscoverRequest): Generator<void, Discovered> {
   for (const named of request.paths) yield* lookAt(search, named);
   const files = [...search.found.values()].sort();
   const { problems, folders } = search;
-  if (files.length > LIMITS.files) {
-    const message = `${files.length} spec files were found; at most ${LIMITS.files} are allowed`;
-    return { files: [], problems: [...problems, problemOf(".", message)], folders };
-  }
+  const tooMany = tooManyFiles(files.length);
+  if (tooMany) return { files: [], problems: [...problems, tooMany], folders };
   return { files, problems, folders };
+}
+
+/** The problem of a load with more spec files than one load may have; undefined where it fits. */
+export function tooManyFiles(count: number): Problem | undefined {
+  if (count <= LIMITS.files) return undefined;
+  const message = `${count} spec files were found; at most ${LIMITS.files} are allowed`;
+  return problemOf(".", message);
 }
 
 function* lookAt(search: Search, named: string): Generator<void, void> {

@@ -12,7 +12,7 @@ import { managedResource, type ManagedRow } from "./resource-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The longest that a claim may still last: past it, an `expiresAt` is a mistake (T-1). */
-const LONGEST_LEASE_MS = LIMITS.maxDeadlineMs + LIMITS.killGraceMs + LIMITS.claimMarginMs;
+const LONGEST_LEASE_MS = LIMITS.maxDeadlineMs + 2 * LIMITS.killGraceMs + LIMITS.claimMarginMs;
 
 type Head = { resource_id: number; rank: number; seq: number };
 

@@ -46,7 +46,7 @@ export type TestPool = {
 
 const pools: TestPool[] = [];
 
-export function useTestPools(): (limits?: Partial<PoolLimits>) => TestPool {
+export function useTestPools(): (limits?: Partial<PoolLimits>, time?: Clock) => TestPool {
   beforeAll(() => ensureBuilt("src/runner/child.ts", "src/resource-managers/index.ts"));
   afterEach(async () => {
     for (const { pool, home } of pools.splice(0)) {
@@ -54,7 +54,7 @@ export function useTestPools(): (limits?: Partial<PoolLimits>) => TestPool {
       rmSync(home, { recursive: true, force: true });
     }
   });
-  return (limits) => {
+  return (limits, time = clock) => {
     const home = mkdtempSync(path.join(tmpdir(), "pi-workflows-runner-"));
     const log: LogLine[] = [];
     const bundlePath = (digest: string): string => path.join(home, `${digest}.mjs`);
@@ -63,7 +63,7 @@ export function useTestPools(): (limits?: Partial<PoolLimits>) => TestPool {
       token: `token-${path.basename(home)}`,
       bundlePath,
       env: { ...process.env, NODE_OPTIONS: "" },
-      clock,
+      clock: time,
       log: memoryLog(log),
       limits: { killGraceMs: 200, ...limits },
     });
