@@ -81,7 +81,7 @@ export const c2: Benchmark = {
         value: delay,
         unit: "ms",
         limit: { atMost: 50 },
-        absolute: `${beside.length} wakes: p50 ${milliseconds(quantile(beside, 0.5))}, max ${milliseconds(quantile(beside, 1))}; alone p50 ${milliseconds(quantile(alone, 0.5))}`,
+        absolute: `${beside.length} wakes: p50 ${milliseconds(quantile(beside, 0.5))}, max ${milliseconds(quantile(beside, 1))}; alone p50 ${milliseconds(quantile(alone, 0.5))}, max ${milliseconds(quantile(alone, 1))}`,
       },
     ];
   },

@@ -122,6 +122,8 @@ export class RawStore {
           | undefined;
         if (!changed) throw new Error(`no resource ${key}`);
         this.#run("generation", changed.id, changed.generation, body, hash, now);
+        // Equal events are folded (R-7), so the latest of a kind are read before one is added.
+        this.#all("alike", changed.id, "SpecChanged");
         this.#run("event", sequence, changed.id, "SpecChanged", key, now, now);
         this.#run("enqueue", changed.id, lane, now, sequence, sequence);
       }
@@ -130,7 +132,7 @@ export class RawStore {
 
   /** What a plan must know of every resource. */
   readAll(): unknown[] {
-    return (this.#statements["readAll"] as Database.Statement).all();
+    return this.#all("readAll");
   }
 
   count(table: "resource" | "queue" | "pass" | "effect"): number {
@@ -143,6 +145,10 @@ export class RawStore {
 
   #run(name: keyof typeof SQL, ...values: unknown[]): Database.RunResult {
     return (this.#statements[name] as Database.Statement).run(...values);
+  }
+
+  #all(name: keyof typeof SQL, ...values: unknown[]): unknown[] {
+    return (this.#statements[name] as Database.Statement).all(...values);
   }
 
   #get(name: keyof typeof SQL, ...values: unknown[]): unknown {
@@ -188,6 +194,8 @@ const SQL = {
     RETURNING id, generation`,
   generation: `INSERT INTO generation (resource_id, generation, body_id, spec_hash, origin, at)
     VALUES (?, ?, ?, ?, '{}', ?)`,
+  alike: `SELECT sequence, message FROM event WHERE resource_id = ? AND type = 'Normal' AND reason = ?
+    ORDER BY sequence DESC LIMIT 10`,
   event: `INSERT INTO event (sequence, resource_id, type, reason, message, count, first_at, last_at)
     VALUES (?, ?, 'Normal', ?, ?, 1, ?, ?)`,
   enqueue: `INSERT INTO queue (resource_id, lane, class, ready_at, seq, cause, enqueue_seq)
