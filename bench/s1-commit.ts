@@ -3,7 +3,14 @@ import type { Benchmark } from "./harness.ts";
 import { residentBytes } from "./processes.ts";
 import { makeProject, NOOP, type Project, writeJsonSpec } from "./project.ts";
 import { commitAll, initRepository, movedAt } from "./repository.ts";
-import { isApplied, startSynced, type Synced } from "./synced.ts";
+import {
+  describePhases,
+  isApplied,
+  phasesOf,
+  startSynced,
+  type Synced,
+  type Told,
+} from "./synced.ts";
 
 const CHANGED = 50;
 /** Coprime to the number of specs, so that each commit changes others, all over the tree. */
@@ -21,20 +28,24 @@ export const s1: Benchmark = {
     await initRepository(project);
     const synced = await startSynced(project, count);
     const waits: number[] = [];
-    const own: number[] = [];
+    const phases: ReturnType<typeof phasesOf>[] = [];
     const resident: number[] = [];
-    for (let round = 0; round < (quick ? 5 : 25); round += 1) {
-      const { wait, durationMs } = await commitSome(synced, project, { count, round });
+    const before = await generations(synced, project);
+    const rounds = quick ? 5 : 25;
+    for (let round = 0; round < rounds; round += 1) {
+      const { wait, told } = await commitSome(synced, project, { count, round });
       resident.push(residentBytes(synced.host.pid));
       await synced.quiet();
       resident.push(residentBytes(synced.host.pid));
       // The first one meets code that has not run yet, as in every benchmark.
       if (round === 0) continue;
       waits.push(wait);
-      own.push(durationMs);
+      phases.push(phasesOf(told));
     }
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     const idle = residentBytes(synced.host.pid);
+    const made = (await generations(synced, project)) - before;
+    check(made === CHANGED * rounds, `every commit makes ${CHANGED} generations: ${made} in all`);
     await synced.stop();
     const specs = `${count.toLocaleString("en")} specs`;
     return [
@@ -44,7 +55,7 @@ export const s1: Benchmark = {
         value: quantile(waits, 0.95),
         unit: "ms p95",
         limit: { atMost: 150 },
-        absolute: `median ${milliseconds(median(waits))}, of which the sync itself ${milliseconds(median(own))}; ${waits.length} commits`,
+        absolute: `median ${milliseconds(median(waits))}: ${describePhases(phases)}; ${waits.length} commits`,
         detail: { waits: waits.map(Math.round).join(" ") },
       },
       {
@@ -71,26 +82,24 @@ async function commitSome(
   synced: Synced,
   project: Project,
   { count, round }: { count: number; round: number },
-): Promise<{ wait: number; durationMs: number }> {
+): Promise<{ wait: number; told: Told[] }> {
   const size = round + 2;
   const changed = Array.from(
     { length: CHANGED },
     (_, index) => ((round * CHANGED + index) * STRIDE) % count,
   );
-  const before = await generations(synced, project);
   for (const index of changed) writeJsonSpec(project, index, size);
   const from = synced.told.length;
   const commit = await commitAll(project, `round ${round}`);
   const moved = movedAt(project);
-  const { at, status } = await synced.next(isApplied(commit), from);
-  const { counts, durationMs } = status.report.attempted ?? {};
+  const last = await synced.next(isApplied(commit), from);
+  const { counts } = last.status.report.attempted ?? {};
   check(
     counts?.update === CHANGED && counts.unchanged === count - CHANGED,
     "one plan has them all",
   );
-  const after = await generations(synced, project);
-  check(after === before + CHANGED, `${CHANGED} generations are new, not ${after - before}`);
-  return { wait: at - moved, durationMs: durationMs ?? Number.NaN };
+  const told = synced.told.slice(from, synced.told.indexOf(last) + 1);
+  return { wait: last.at - moved, told };
 }
 
 async function generations({ host }: Synced, project: Project): Promise<number> {

@@ -3,7 +3,7 @@ import { check, median, milliseconds, quantile } from "./harness.ts";
 import type { Benchmark } from "./harness.ts";
 import { makeProject, NOOP, widgetKey, writeJsonSpec } from "./project.ts";
 import { commitAll, initRepository, movedAt } from "./repository.ts";
-import { isApplied, startSynced } from "./synced.ts";
+import { describePhases, isApplied, phasesOf, startSynced } from "./synced.ts";
 
 const SPECS = 100;
 
@@ -19,6 +19,7 @@ export const s5: Benchmark = {
     const synced = await startSynced(project, SPECS);
     const ref = { project: project.root, resourceManager: "widget", key: widgetKey(0) };
     const waits: number[] = [];
+    const phases: ReturnType<typeof phasesOf>[] = [];
     for (let round = -1; round < rounds; round += 1) {
       await pause(500);
       const size = round + 10;
@@ -28,7 +29,7 @@ export const s5: Benchmark = {
       const commit = await commitAll(project, `size ${size}`);
       const moved = movedAt(project);
       const { at } = await done;
-      await synced.next(isApplied(commit), from);
+      const last = await synced.next(isApplied(commit), from);
       const stored = await synced.host.client.get(ref);
       check(stored !== undefined, "the resource is stored");
       const { metadata, spec, status } = stored.resource;
@@ -37,7 +38,9 @@ export const s5: Benchmark = {
           (spec as { size: number }).size === size,
         "the committed generation is settled",
       );
-      if (round >= 0) waits.push(at - moved);
+      if (round < 0) continue;
+      waits.push(at - moved);
+      phases.push(phasesOf(synced.told.slice(from, synced.told.indexOf(last) + 1)));
     }
     await synced.quiet();
     await synced.stop();
@@ -48,7 +51,7 @@ export const s5: Benchmark = {
         value: quantile(waits, 0.95),
         unit: "ms p95",
         limit: { atMost: 250 },
-        absolute: `median ${milliseconds(median(waits))}; ${rounds} commits`,
+        absolute: `median ${milliseconds(median(waits))}: ${describePhases(phases)}; ${rounds} commits`,
         detail: { waits: waits.map(Math.round).join(" ") },
       },
     ];

@@ -1,6 +1,6 @@
 import type { SyncAttempt } from "../src/model/sync.ts";
 import type { SyncEnable, SyncStatus } from "../src/server/protocol.ts";
-import { check, until } from "./harness.ts";
+import { check, median, milliseconds, until } from "./harness.ts";
 import { clock, startHost, type Host } from "./host.ts";
 import type { Project } from "./project.ts";
 
@@ -92,6 +92,35 @@ export async function startSynced(
   }, 0);
   await synced.quiet();
   return synced;
+}
+
+/**
+ * Milliseconds that the sync at the end of `told` spent in each phase, by the server's own clock:
+ * a busy server tells of several phases at once.
+ */
+export function phasesOf(told: readonly Told[]): Record<Phase, number> {
+  const { at = Number.NaN, durationMs = Number.NaN } = told.at(-1)?.status.report.attempted ?? {};
+  const [planning, applying] = [beginOf(told, "planning"), beginOf(told, "applying")];
+  return {
+    loading: planning - at,
+    planning: applying - planning,
+    applying: at + durationMs - applying,
+  };
+}
+
+/** When a phase was entered last, epoch milliseconds. */
+export function beginOf(told: readonly Told[], phase: Phase): number {
+  const last = told.findLast(({ status }) => status.activity.state === phase);
+  return last?.status.activity.since ?? Number.NaN;
+}
+
+type Phase = "loading" | "planning" | "applying";
+
+/** The median of each phase, for people. */
+export function describePhases(phases: readonly Record<Phase, number>[]): string {
+  return (["loading", "planning", "applying"] as const)
+    .map((name) => `${name} ${milliseconds(median(phases.map((each) => each[name])))}`)
+    .join(", ");
 }
 
 /** True once a revision is applied whole. */
