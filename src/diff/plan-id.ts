@@ -1,17 +1,19 @@
+import type { SnapshotEntry } from "../model/batch.ts";
 import { fingerprintText } from "../model/canonical.ts";
 import type { LoadedSpecs } from "../model/manifest.ts";
 import type { Plan, PlanAction } from "../model/plan.ts";
 
 /**
- * The hash of all that a plan was made from and does: the store's revision, every action with the
- * version it expects and the content it writes, and the content of files and definitions.
+ * The hash of all that a plan was made from and does: every action with what it saw in the store
+ * and the content it writes, and the content of files and definitions. Of the store only what people
+ * declare counts: a pass that writes its status, which happens at any time, changes no plan.
  */
 export function planId(plan: Omit<Plan, "id" | "counts">, loaded: LoadedSpecs): string {
   const files = loaded.files.map(({ file, sha256 }) => [file, sha256].join("\t")).sort();
   const managers = loaded.managers.map(({ name, digest }) => [name, digest].join("\t")).sort();
   return fingerprintText(
     JSON.stringify([
-      [plan.version, plan.project, plan.owner.kind, plan.owner.name, plan.storeRevision],
+      [plan.version, plan.project, plan.owner.kind, plan.owner.name],
       plan.actions.map(actionParts),
       plan.problems.map(({ file, line, column, path, message }) => [
         file,
@@ -28,16 +30,25 @@ export function planId(plan: Omit<Plan, "id" | "counts">, loaded: LoadedSpecs): 
 }
 
 function actionParts({ kind, resourceManager, key, current, desired }: PlanAction): unknown[] {
-  const parts = [kind, resourceManager, key, current?.uid, current?.resourceVersion];
+  const parts = [kind, resourceManager, key, ...(current ? currentParts(current) : [])];
   if (kind === "unchanged" || !desired) return parts;
-  const labels = Object.entries(desired.labels).sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     ...parts,
     desired.specHash,
-    labels,
+    sorted(desired.labels),
     desired.dependsOn,
     desired.prune,
     desired.suspend,
     desired.place.file,
   ];
+}
+
+function currentParts(current: SnapshotEntry): unknown[] {
+  const { uid, generation, owner, file, prunable, suspended, deleting } = current;
+  const facts = [uid, generation, owner.kind, owner.name, file, prunable, suspended, deleting];
+  return [...facts, sorted(current.labels), current.dependsOn];
+}
+
+function sorted(labels: Record<string, string>): [string, string][] {
+  return Object.entries(labels).sort(([left], [right]) => (left < right ? -1 : 1));
 }

@@ -54,7 +54,7 @@ export type PruneGate =
 /** What apply would do: the one value that diff shows and apply commits. */
 export type Plan = {
   version: typeof PLAN_VERSION;
-  /** Hash of everything below and of the store revision it was made against. */
+  /** Hash of all that it was made from and does; status written meanwhile does not change it. */
   id: string;
   project: string;
   owner: Owner;

@@ -292,27 +292,28 @@ describe("the id of a plan", () => {
       "a definition",
       () => plan({ ...specs, managers: [manager()] }, resources, { prune: EVERYTHING }),
     ],
-    [
-      "a stored version",
-      () =>
-        plan(specs, [stored("a", undefined, { resourceVersion: 8 }), stored("c")], {
-          prune: EVERYTHING,
-        }),
-    ],
+    ...(
+      [
+        ["generation", { generation: 2 }],
+        ["label", { labels: { team: "web" } }],
+        ["protection", { prunable: false }],
+        ["uid", { uid: "uid-of-another" }],
+      ] as const
+    ).map(([name, more]): [string, () => Plan] => [
+      `a stored ${name}`,
+      () => plan(specs, [stored("a", undefined, more), stored("c")], { prune: EVERYTHING }),
+    ]),
     ["what is pruned", () => plan(specs, resources)],
     ["the owner", () => plan(specs, [], { owner: OTHER_SET })],
-    [
-      "the store's revision",
-      () =>
-        planChanges({
-          request: request({ prune: EVERYTHING }),
-          loaded: specs,
-          snapshot: { revision: 10, resources },
-          specs: NO_SPECS,
-        }),
-    ],
   ])("changes with %s", (_, other) => {
     expect(other().id).not.toBe(made.id);
+  });
+
+  it("A-1: does not change when a pass writes a status, so that an approved plan can be applied", () => {
+    const later = [stored("a", undefined, { resourceVersion: 8 }), stored("c")];
+    const input = { request: request({ prune: EVERYTHING }), loaded: specs, specs: NO_SPECS };
+    const again = planChanges({ ...input, snapshot: { revision: 10, resources: later } });
+    expect(again.id).toBe(made.id);
   });
 });
 
