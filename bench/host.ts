@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { mkdirSync } from "node:fs";
+import { SERVER_FLAGS } from "../src/model/installation.ts";
 import { connect, type Client } from "../src/server/index.ts";
 import { COMMAND, program, runNode } from "./processes.ts";
 import { check } from "./harness.ts";
@@ -99,6 +100,7 @@ export async function startAndExpect(
   mkdirSync(project.home, { recursive: true });
   const child = fork(program("host"), [project.home, String(concurrency), String(settles)], {
     cwd: project.root,
+    execArgv: [...SERVER_FLAGS],
   });
   const done = next(child, "report") as Promise<HostReport>;
   done.catch(() => undefined);

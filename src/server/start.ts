@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ERRORS, PiWorkflowsError } from "../model/errors.ts";
-import { installationUrl } from "../model/installation.ts";
+import { installationUrl, SERVER_FLAGS } from "../model/installation.ts";
 import { prepareHome, type Home } from "./home.ts";
 import { rotateLog } from "./log-file.ts";
 
@@ -60,7 +60,7 @@ function spawnServer(home: Home): Attempt {
   const log = openSync(home.log, "a", 0o600);
   const child = spawn(
     process.execPath,
-    [fileURLToPath(installationUrl("dist/server/main.js")), "--background"],
+    [...SERVER_FLAGS, fileURLToPath(installationUrl("dist/server/main.js")), "--background"],
     {
       cwd: home.path,
       detached: true,

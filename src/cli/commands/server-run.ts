@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { installationUrl } from "../../model/installation.ts";
+import { installationUrl, SERVER_FLAGS } from "../../model/installation.ts";
 import type { Action } from "../verb.ts";
 
 // Passed on so that the server drains; a terminal sends SIGINT to both, which is once too often
@@ -9,7 +9,8 @@ import type { Action } from "../verb.ts";
 const FORWARDED = ["SIGTERM", "SIGHUP"] as const;
 
 export const run: Action<object> = async (cli) => {
-  const child = spawn(process.execPath, [fileURLToPath(installationUrl("dist/server/main.js"))], {
+  const program = fileURLToPath(installationUrl("dist/server/main.js"));
+  const child = spawn(process.execPath, [...SERVER_FLAGS, program], {
     stdio: "inherit",
     env: { ...process.env, PI_WORKFLOWS_HOME: cli.home },
   });
