@@ -18,8 +18,9 @@ export default defineResourceManager({
 });
 `;
 
+const workspace = makeWorkspace();
+
 it("A-1: a schema that transforms and completes a spec is stored as it makes it, and stays unchanged", async () => {
-  const workspace = makeWorkspace();
   workspace.write(".pi/resource-managers/shop.resource-manager.ts", MANAGER);
   workspace.write(
     "specs/a.resource.json",
