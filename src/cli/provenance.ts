@@ -1,4 +1,5 @@
 import { git } from "../sources/git/repository.ts";
+import { readDirtyFiles } from "../sources/git/status.ts";
 
 /** What git says of the files that are applied (A-13). */
 export type Provenance = {
@@ -22,27 +23,13 @@ export async function readProvenance(
   files: readonly string[],
 ): Promise<Provenance> {
   const paths = files.length > MAX_PATHS ? [] : files;
-  const [head, status] = await Promise.all([
+  const [head, dirty] = await Promise.all([
     ask(project, "rev-parse", "HEAD"),
-    ask(project, "status", "--porcelain", "-z", "--untracked-files=all", "--", ...paths),
+    readDirtyFiles(project, paths),
   ]);
   const commit = head?.trim();
-  if (!commit || status === undefined) return { isDirty: () => false };
-  const dirty = dirtyFiles(status);
+  if (!commit || dirty === undefined) return { isDirty: () => false };
   return { commit, isDirty: (file) => dirty.has(file) };
-}
-
-// git-status(1), "Porcelain Format Version 1" with -z: `XY path`, and for a rename the old path
-// follows as an entry of its own.
-function dirtyFiles(status: string): Set<string> {
-  const entries = status.split("\0").filter((entry) => entry !== "");
-  const files = new Set<string>();
-  for (let index = 0; index < entries.length; index += 1) {
-    const entry = entries[index] as string;
-    files.add(entry.slice(3));
-    if (/^[RC]|^.[RC]/.test(entry)) index += 1;
-  }
-  return files;
 }
 
 /** A commit as people know it. */

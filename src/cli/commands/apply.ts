@@ -38,9 +38,6 @@ type Options = LoadOptions & {
   showSecrets?: boolean;
 };
 
-/** A shorter beginning of an id than this names no plan for sure. */
-const SHORTEST_PLAN_ID = 12;
-
 export const run: Action<Options> = async (cli, options, ...args) => {
   const goal = goalOf(options);
   const selected = await select(cli, options, args);
@@ -49,7 +46,7 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   const [loaded, client] = await Promise.all([loadSelected(cli, selected), cli.client()]);
   const [plan, origin] = await Promise.all([planOf(loaded, client), originOf(cli, loaded, args)]);
   const { problems } = masked(plan, loaded, options.showSecrets === true);
-  if (options.plan !== undefined) expectPlan(plan, fullId(plan, options.plan));
+  if (options.plan !== undefined) expectPlan(plan, options.plan);
   if (options.onError !== "continue")
     refuseIncomplete({ ...plan, problems: problems as Problem[] });
   await confirmPrune(cli, options, { plan, loaded });
@@ -85,16 +82,11 @@ async function select(cli: Cli, options: Options, args: string[]): Promise<Selec
 async function showWhatWouldBe(cli: Cli, options: Options, selected: Selected): Promise<number> {
   const loaded = await loadSelected(cli, selected);
   const plan = await planOf(loaded, await cli.reader());
-  if (options.plan !== undefined) expectPlan(plan, fullId(plan, options.plan));
+  if (options.plan !== undefined) expectPlan(plan, options.plan);
   await showPlan(cli, plan, loaded, options.showSecrets === true);
   if (plan.counts.conflict + plan.counts.invalid + plan.problems.length > 0) return 2;
   if (plan.prune.state !== "clear") return 3;
   return options.exitCode && hasChanges(plan) ? 1 : 0;
-}
-
-// Outputs for people show the beginning of an id only.
-function fullId(plan: Plan, given: string): string {
-  return given.length >= SHORTEST_PLAN_ID && plan.id.startsWith(given) ? plan.id : given;
 }
 
 async function confirmPrune(
