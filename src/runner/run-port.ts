@@ -1,0 +1,57 @@
+import type { AgentAnswer, AgentRequest } from "../model/agent.ts";
+import type { Json } from "../model/canonical.ts";
+import type { RunnerFault } from "../model/pass.ts";
+import type {
+  JournalEntry,
+  JournalInput,
+  RunEnding,
+  RunLogInput,
+  RunOrders,
+} from "../model/run.ts";
+import type { PassHost } from "./port.ts";
+
+/** One pass of a run to execute: everything the runner may know. */
+export type RunPass = {
+  runId: string;
+  project: string;
+  workflow: string;
+  digest: string;
+  input: Json;
+  /** 1 for the first runner; a later one folds the journal first. */
+  epoch: number;
+  /** Until the run's deadline, when the pass began. Milliseconds. */
+  remainingMs: number;
+};
+
+/**
+ * What a run may ask of the server while a runner executes it; the implementation adds the claim.
+ * Writes are made in the order in which they are asked for, and each is durable when it resolves.
+ */
+export type RunHost = Pick<PassHost, "beginEffect" | "settleEffect" | "log" | "secrets"> & {
+  readJournal(after: number): Promise<JournalEntry[]>;
+  appendJournal(entries: JournalInput[]): Promise<void>;
+  appendRunLog(entries: RunLogInput[]): Promise<void>;
+  /** What people want of the run now. */
+  runOrders(): Promise<RunOrders>;
+  askAgent(request: Omit<AgentRequest, "runId">): Promise<AgentAnswer>;
+  closeAgent(conversation: string): Promise<void>;
+};
+
+/** Told to a runner while it executes: look at the orders again, or stop for a while. */
+export type RunNotice = "orders" | "pause";
+
+export type RunOutcome =
+  | { kind: "ran"; ending: RunEnding }
+  /** The engine itself failed: tried again like a pass that threw. */
+  | { kind: "failed"; message: string; stack?: string; terminal: boolean }
+  | { kind: "crashed"; fault: RunnerFault; message: string };
+
+/** Executes runs; the second half of `RunnerPort`. */
+export type RunExecutor = {
+  /** Never rejects; when it resolves nothing of the pass is still running (F-5). */
+  execute(
+    pass: RunPass,
+    host: RunHost,
+    control: { signal: AbortSignal; onNotice: (listen: (notice: RunNotice) => void) => void },
+  ): Promise<RunOutcome>;
+};
