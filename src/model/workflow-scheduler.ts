@@ -18,4 +18,8 @@ export type ChildRun = WorkflowRunLink & { output?: Json };
  */
 export type WorkflowScheduler = {
   ensure(parentUid: string, request: ChildRunRequest): Promise<ChildRun>;
+  /** The newest attempt under a request key of this parent; undefined where there is none. */
+  get(parentUid: string, requestKey: string): Promise<ChildRun | undefined>;
+  /** Asks that it be cancelled, which may take a while; undefined where there is none. */
+  cancel(parentUid: string, requestKey: string): Promise<ChildRun | undefined>;
 };

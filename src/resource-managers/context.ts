@@ -69,6 +69,18 @@ export type ReconcileContext<TStatus> = {
      * @throws TerminalError where this host schedules no workflows.
      */
     ensure(request: ChildRunRequest): Promise<ChildRun>;
+    /**
+     * The newest attempt of the run that this resource asked for under `requestKey`; undefined where
+     * it asked for none.
+     * @throws TerminalError where this host schedules no workflows.
+     */
+    get(requestKey: string): Promise<ChildRun | undefined>;
+    /**
+     * Asks that a run which has not ended be cancelled: it undoes what it can, then ends as failed,
+     * and its end causes another pass. Returns it as it is now.
+     * @throws TerminalError where this host schedules no workflows.
+     */
+    cancel(requestKey: string): Promise<ChildRun | undefined>;
   };
   readonly finalizers: {
     /** Durable when it resolves: add it before the first thing that needs cleaning up (D-4). */

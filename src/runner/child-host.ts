@@ -31,6 +31,8 @@ export function createChildHost(channel: ChildChannel, pass: number): ChildHost 
     setFinalizer: (name, present) => call({ method: "setFinalizer", params: { name, present } }),
     emitEvent: (params) => call({ method: "emitEvent", params }),
     ensureWorkflow: (params) => call({ method: "ensureWorkflow", params }),
+    getWorkflow: (requestKey) => call({ method: "getWorkflow", params: { requestKey } }),
+    cancelWorkflow: (requestKey) => call({ method: "cancelWorkflow", params: { requestKey } }),
     log,
     onReply(reply) {
       const call = waiting.get(reply.id);

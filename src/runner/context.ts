@@ -73,6 +73,10 @@ export function createContext({ pass, host, signal, now }: ContextOptions): Pass
     },
     workflows: {
       ensure: (request) => gate.pass(async () => host.ensureWorkflow(checkChildRun(request))),
+      get: (requestKey) =>
+        gate.pass(async () => host.getWorkflow(checkRequestKey("get", requestKey))),
+      cancel: (requestKey) =>
+        gate.pass(async () => host.cancelWorkflow(checkRequestKey("cancel", requestKey))),
     },
     finalizers: {
       add: (name) => setFinalizer(name, true),
@@ -112,10 +116,15 @@ function checkFinalizer(name: unknown): string {
 }
 
 function checkChildRun({ requestKey, workflow, input }: ChildRunRequest): ChildRunRequest {
-  checkName("workflows.ensure: requestKey", requestKey, LIMITS.key);
+  checkRequestKey("ensure", requestKey);
   checkName("workflows.ensure: workflow", workflow, LIMITS.name);
   checkSize("workflows.ensure: input", input, LIMITS.spec);
   return { requestKey, workflow, input };
+}
+
+function checkRequestKey(method: string, requestKey: unknown): string {
+  checkName(`workflows.${method}: requestKey`, requestKey, LIMITS.key);
+  return requestKey;
 }
 
 function checkEvent({ type, reason, message, payload }: EventInput): EventInput {

@@ -29,6 +29,10 @@ function dispatch(host: PassHost, call: HostCall): Promise<unknown> {
       return host.emitEvent(call.params);
     case "ensureWorkflow":
       return host.ensureWorkflow(call.params);
+    case "getWorkflow":
+      return host.getWorkflow(call.params.requestKey);
+    case "cancelWorkflow":
+      return host.cancelWorkflow(call.params.requestKey);
   }
 }
 

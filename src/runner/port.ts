@@ -36,6 +36,9 @@ export type PassHost = {
   setFinalizer(name: string, present: boolean): Promise<void>;
   emitEvent(event: EventInput): Promise<void>;
   ensureWorkflow(request: ChildRunRequest): Promise<ChildRun>;
+  /** The resource's run under this request key, and the same after asking that it be cancelled. */
+  getWorkflow(requestKey: string): Promise<ChildRun | undefined>;
+  cancelWorkflow(requestKey: string): Promise<ChildRun | undefined>;
   log(level: "debug" | "info" | "warn" | "error", message: string, fields?: LogFields): void;
   /**
    * Secret values of the resource's spec, longest first. The host masks them in what the pass sends;

@@ -30,6 +30,7 @@ export type WireError = { kind: "error"; error: ErrorJson } | { kind: "terminal"
 const text = z.string();
 const json = z.unknown().transform((value) => value as Json);
 const effectKey = z.string().min(1).max(LIMITS.effectKey);
+const requestKey = z.string().min(1).max(LIMITS.key);
 const passNumber = z.int().positive();
 
 const outcome = z.discriminatedUnion("state", [
@@ -58,10 +59,12 @@ const params = {
     payload: json.exactOptional(),
   }),
   ensureWorkflow: z.strictObject({
-    requestKey: z.string().min(1).max(LIMITS.key),
+    requestKey,
     workflow: z.string().min(1).max(LIMITS.name),
     input: json,
   }),
+  getWorkflow: z.strictObject({ requestKey }),
+  cancelWorkflow: z.strictObject({ requestKey }),
 } satisfies Record<HostMethod, z.ZodType>;
 
 const call = <M extends HostMethod>(method: M) =>
@@ -134,6 +137,8 @@ const fromRunner = z.discriminatedUnion("type", [
     call("setFinalizer"),
     call("emitEvent"),
     call("ensureWorkflow"),
+    call("getWorkflow"),
+    call("cancelWorkflow"),
   ]),
 ]);
 

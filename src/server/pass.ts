@@ -104,10 +104,11 @@ function passHost(
       guarded(async () => void (await store.appendEvent(claim.uid, mask.event(event), claim))),
     ensureWorkflow: (request) => {
       if (services.workflows) return services.workflows.ensure(claim.uid, request);
-      return Promise.reject(
-        new TerminalError(`this server runs no workflows, so ${request.workflow} can't be started`),
-      );
+      return noWorkflows(`, so ${request.workflow} can't be started`);
     },
+    getWorkflow: (requestKey) => services.workflows?.get(claim.uid, requestKey) ?? noWorkflows(),
+    cancelWorkflow: (requestKey) =>
+      services.workflows?.cancel(claim.uid, requestKey) ?? noWorkflows(),
     log: (level, message, fields) =>
       services.log[level](mask.text(message), {
         ...mask.fields(fields),
@@ -115,4 +116,8 @@ function passHost(
         from: "manager",
       }),
   };
+}
+
+function noWorkflows(consequence = ""): Promise<never> {
+  return Promise.reject(new TerminalError(`this server runs no workflows${consequence}`));
 }

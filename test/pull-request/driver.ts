@@ -220,6 +220,8 @@ export class Driver {
       setFinalizer: () => Promise.resolve(),
       emitEvent: () => Promise.resolve(),
       ensureWorkflow: () => Promise.reject(new Error("no workflows here")),
+      getWorkflow: () => Promise.reject(new Error("no workflows here")),
+      cancelWorkflow: () => Promise.reject(new Error("no workflows here")),
       log: (level, message, fields) => this.logs.push([level, message, fields]),
     };
   }

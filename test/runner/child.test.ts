@@ -58,8 +58,11 @@ describe("a pass in a runner", () => {
        const effect = await ctx.effects.ensure({ key: "k", kind: "t", request: { n: 1 },
          observe: () => { throw new Error("must not be called"); },
          apply: async (signal, call) => ({ externalRef: "ref", result: { call: call.attempt } }) });
+       const found = await ctx.workflows.get("r");
+       const unknown = String(await ctx.workflows.get("other"));
+       const cancelled = await ctx.workflows.cancel("r");
        await ctx.finalizers.remove("probe/cleanup");
-       return ctx.settled({ resourceManagerStatus: { run, effect } });`,
+       return ctx.settled({ resourceManagerStatus: { run, effect, found, unknown, cancelled } });`,
       host,
     );
 
@@ -68,6 +71,9 @@ describe("a pass in a runner", () => {
       resourceManagerStatus: {
         run: { requestId: "request-r", state: "running" },
         effect: { state: "applied", externalRef: "ref", result: { call: 1 } },
+        found: { requestId: "request-r", state: "running" },
+        unknown: "undefined",
+        cancelled: { requestId: "request-r", state: "failed" },
       },
     });
     expect(host.events).toEqual([

@@ -247,6 +247,19 @@ describe("the services of a pass", () => {
     expect(host.childRuns).toEqual([{ requestKey: "r", workflow: "w", input: { a: 1 } }]);
   });
 
+  it("look at child runs and cancel them by their request key", async () => {
+    const { result } = await runManager(async (ctx) => {
+      expect(await ctx.workflows.get("r")).toBeUndefined();
+      expect(await ctx.workflows.cancel("r")).toBeUndefined();
+      await ctx.workflows.ensure({ requestKey: "s", workflow: "w", input: {} });
+      expect(await ctx.workflows.get("s")).toMatchObject({ state: "running" });
+      expect(await ctx.workflows.cancel("s")).toMatchObject({ state: "failed" });
+      return ctx.settled();
+    });
+
+    expect(result.kind).toBe("settled");
+  });
+
   it.each<[string, (ctx: ReconcileContext<unknown>) => Promise<unknown>, RegExp]>([
     ["a finalizer without a name", (ctx) => ctx.finalizers.add(""), /finalizers: a name must be/],
     [
@@ -279,6 +292,16 @@ describe("the services of a pass", () => {
       "a child run without a key",
       (ctx) => ctx.workflows.ensure({ requestKey: "", workflow: "w", input: 1 }),
       /requestKey must be/,
+    ],
+    [
+      "a look at a child run without a key",
+      (ctx) => ctx.workflows.get(""),
+      /workflows\.get: requestKey must be/,
+    ],
+    [
+      "a cancel with a key over the limit",
+      (ctx) => ctx.workflows.cancel("k".repeat(LIMITS.key + 1)),
+      /workflows\.cancel: requestKey must be/,
     ],
     [
       "a child run's input over the limit",
@@ -351,6 +374,8 @@ describe("the services of a pass", () => {
     await expect(
       ctx.workflows.ensure({ requestKey: "r", workflow: "w", input: 1 }),
     ).rejects.toMatchObject(late);
+    await expect(ctx.workflows.get("r")).rejects.toMatchObject(late);
+    await expect(ctx.workflows.cancel("r")).rejects.toMatchObject(late);
     const apply = async () => {
       throw new Error("must not be called");
     };

@@ -40,6 +40,8 @@ describe("messages of a runner", () => {
     ["a finalizer", call("setFinalizer", { name: "f", present: true })],
     ["an event", call("emitEvent", { type: "Warning", reason: "R", message: "m", payload: 1 })],
     ["a child run", call("ensureWorkflow", { requestKey: "r", workflow: "w", input: null })],
+    ["a look at a child run", call("getWorkflow", { requestKey: "r" })],
+    ["a cancel of a child run", call("cancelWorkflow", { requestKey: "k".repeat(LIMITS.key) })],
   ])("%s is read as it was written", (_what, message) => {
     expect(parseFromRunner(JSON.stringify(message))).toEqual(message as FromRunner);
   });
@@ -49,6 +51,7 @@ describe("messages of a runner", () => {
     ["an unknown type", { type: "hello" }, /type/],
     ["a member too many", { type: "ready", pid: 1 }, /pid/],
     ["an unknown method", call("deleteEverything", {}), /method/],
+    ["a look at a child run without a key", call("getWorkflow", { requestKey: "" }), /requestKey/],
     ["an unknown kind of result", result({ kind: "done" }), /result\.kind/],
     [
       "a crash that only the server can see",

@@ -116,9 +116,8 @@ describe("managers handed over as objects", () => {
     await untilTrue(async () => (await without.server.client.passes(uid)).length === 1);
     expect(await without.server.client.queue({ project: PROJECT })).toEqual([]);
 
-    const workflows = {
-      ensure: () => Promise.resolve({ requestId: "1", state: "succeeded" as const, attempt: 1 }),
-    };
+    const run = async () => ({ requestId: "1", state: "succeeded" as const, attempt: 1 });
+    const workflows = { ensure: run, get: run, cancel: run };
     const withThem = await host({ managers: [parent], workflows });
     await withThem.server.client.commit({ project: PROJECT, changes });
     const ref = { project: PROJECT, resourceManager: "parent", key: "a" };

@@ -28,6 +28,7 @@ export function memoryHost(now: () => number = Date.now): MemoryHost {
   const events: EventInput[] = [];
   const finalizers = new Set<string>();
   const childRuns: ChildRunRequest[] = [];
+  const cancelled = new Set<string>();
   const lines: LogLine[] = [];
 
   const move = (effect: StoredEffect, from: EffectState | undefined): StoredEffect => {
@@ -109,6 +110,16 @@ export function memoryHost(now: () => number = Date.now): MemoryHost {
     async ensureWorkflow(request) {
       childRuns.push(request);
       return { requestId: `request-${request.requestKey}`, state: "running", attempt: 1 };
+    },
+    async getWorkflow(requestKey) {
+      const known = childRuns.some((run) => run.requestKey === requestKey);
+      if (!known) return undefined;
+      const state = cancelled.has(requestKey) ? "failed" : "running";
+      return { requestId: `request-${requestKey}`, state, attempt: 1 };
+    },
+    async cancelWorkflow(requestKey) {
+      cancelled.add(requestKey);
+      return this.getWorkflow(requestKey);
     },
     log(level, message, fields = {}) {
       lines.push({ level, message, fields });
