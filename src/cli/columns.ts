@@ -1,3 +1,5 @@
+import { widthOf } from "../model/text.ts";
+
 /** Aligns rows that come one by one: each column is as wide as the widest cell so far. */
 export class Alignment {
   readonly #widths: number[] = [];
@@ -36,18 +38,3 @@ export function table(
   const keep = (row: string[]): string[] => row.filter((_cell, index) => used[index]);
   return columns([keep(heading).map(paint), ...rows.map(keep)]);
 }
-
-/** Columns a text takes: one for each character, two for those of East Asian scripts and emoji. */
-function widthOf(text: string): number {
-  const seen = text.replace(COLOUR, "");
-  if (PLAIN.test(seen)) return seen.length;
-  let width = 0;
-  for (const character of seen) width += WIDE.test(character) ? 2 : 1;
-  return width;
-}
-
-const COLOUR = /\u001b\[[\d;]*m/g;
-const PLAIN = /^[\x20-\x7e]*$/;
-
-const WIDE =
-  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60]|\p{Emoji_Presentation}/u;

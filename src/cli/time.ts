@@ -1,4 +1,7 @@
+import { span } from "../model/span.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
+
+export { span };
 
 const UNITS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -24,26 +27,6 @@ export function parseDuration(text: string): number {
     });
   }
   return Math.round(total);
-}
-
-/** A span of time in at most two units, as lists show it: `850ms`, `12s`, `4m10s`, `3h`, `2d5h`. */
-export function span(ms: number): string {
-  const value = Math.max(0, Math.round(ms));
-  if (value < 1_000) return `${value}ms`;
-  if (value < 10_000) return `${(value / 1_000).toFixed(1).replace(/\.0$/, "")}s`;
-  for (const [large, small] of [
-    ["d", "h"],
-    ["h", "m"],
-    ["m", "s"],
-  ] as const) {
-    const size = UNITS[large] as number;
-    if (value < size) continue;
-    const rest = Math.floor((value % size) / (UNITS[small] as number));
-    return rest === 0
-      ? `${Math.floor(value / size)}${large}`
-      : `${Math.floor(value / size)}${large}${rest}${small}`;
-  }
-  return `${Math.floor(value / 1_000)}s`;
 }
 
 /** An instant for people: local date and time with seconds. */

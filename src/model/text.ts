@@ -19,3 +19,18 @@ function spell(character: string): string {
   if (character === "\t") return "\\t";
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
+
+/** Columns that a text takes on a terminal, its colours left out: one for each character, two for those of East Asian scripts and emoji. */
+export function widthOf(text: string): number {
+  const seen = text.replace(COLOUR, "");
+  if (PLAIN.test(seen)) return seen.length;
+  let width = 0;
+  for (const character of seen) width += WIDE.test(character) ? 2 : 1;
+  return width;
+}
+
+const COLOUR = /\u001b\[[\d;]*m/g;
+const PLAIN = /^[\x20-\x7e]*$/;
+
+const WIDE =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60]|\p{Emoji_Presentation}/u;
