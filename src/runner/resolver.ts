@@ -6,7 +6,7 @@ import type { ManagerProposal } from "../model/batch.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { LoadedSpecs, Problem } from "../model/manifest.ts";
-import { isDefinition } from "../sources/definition-files.ts";
+import { isDefinition, RESOURCE_MANAGERS } from "../sources/definition-files.ts";
 import { displayPath, globalDefinitionsFolder } from "../sources/project.ts";
 import { ALL_TYPESCRIPT, isTypeScript } from "../sources/spec-file.ts";
 import { SOME_FILE } from "./resolver-marks.ts";
@@ -168,7 +168,7 @@ function exclude(
     excluded.problems.push(problem(displayPath(project, file), end.message));
   }
   if (guilty.length > 0) return true;
-  if (end.file === undefined || !isDefinition(end.file)) return false;
+  if (end.file === undefined || !isDefinition(RESOURCE_MANAGERS, end.file)) return false;
   excluded.definitions.add(path.resolve(project, end.file));
   excluded.problems.push(problem(end.file, end.message));
   return true;

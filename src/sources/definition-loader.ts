@@ -4,7 +4,12 @@ import { pathToFileURL } from "node:url";
 import type { Problem } from "../model/manifest.ts";
 import { checkDefinition, type LoadedDefinition } from "./definition.ts";
 import { bundleDefinition, type DefinitionBundle } from "./definition-bundle.ts";
-import { type DefinitionFile, type DefinitionFiles, findDefinitions } from "./definition-files.ts";
+import {
+  type DefinitionFile,
+  type DefinitionFiles,
+  findDefinitions,
+  RESOURCE_MANAGERS,
+} from "./definition-files.ts";
 import { type ProcessGuard, Refused } from "./guard.ts";
 import { thrownProblem } from "./evaluate-specs.ts";
 import { nearestName } from "./nearest.ts";
@@ -47,6 +52,7 @@ export type DefinitionLoader = {
 
 export function definitionLoader(options: DefinitionLoaderOptions): DefinitionLoader {
   const files = findDefinitions(
+    RESOURCE_MANAGERS,
     options.project,
     options.globalFolder,
     options.projectFiles.definitionNames,

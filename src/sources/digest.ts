@@ -2,9 +2,16 @@ import { hash } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
 import path from "node:path";
 import type { ManagerProposal } from "../model/batch.ts";
+import type { WorkflowProposal } from "../model/graph.ts";
 import type { ResolvedManager } from "../model/manifest.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
-import { type DefinitionFiles, findDefinitions } from "./definition-files.ts";
+import {
+  type DefinitionFiles,
+  type DefinitionKind,
+  findDefinitions,
+  RESOURCE_MANAGERS,
+  WORKFLOWS,
+} from "./definition-files.ts";
 import { findRepository } from "./git/repository.ts";
 import { displayPath } from "./project.ts";
 import { openProjectFiles, type ProjectFiles, type RevisionSource } from "./project-files.ts";
@@ -18,18 +25,21 @@ export function digestOf(bundle: string, inputs: ResolvedManager["inputs"]): str
   return hash("sha256", JSON.stringify([files, hash("sha256", bundle, "hex")]), "hex");
 }
 
+type Proposal = ManagerProposal | WorkflowProposal;
+
+/** A proposal says what it is of: only a workflow has a graph. */
+function kindOf(proposal: Proposal): DefinitionKind {
+  return "graph" in proposal ? WORKFLOWS : RESOURCE_MANAGERS;
+}
+
 /**
  * Makes sure that a proposed definition is still what the disk says (A-14): its path is the one
  * that the discovery rules give its name, every file that went in has the bytes that were bundled,
- * and the digest is theirs.
+ * and the digest is theirs. `globalFolder` is that of resource managers for every project.
  * @throws PiWorkflowsError DEFINITION_CHANGED
  */
-export function verifyInputs(
-  project: string,
-  proposal: ManagerProposal,
-  globalFolder: string,
-): void {
-  const definitions = findDefinitions(project, globalFolder);
+export function verifyInputs(project: string, proposal: Proposal, globalFolder: string): void {
+  const definitions = findDefinitions(kindOf(proposal), project, globalFolder);
   checkPath(proposal, definitions);
   const hashes = new Map(proposal.inputs.map((input) => [input.path, diskHash(input.path)]));
   checkContent(proposal, { file: realpathSync(proposal.path), hashes });
@@ -42,7 +52,7 @@ export function verifyInputs(
  */
 export async function verifyCommittedInputs(
   project: string,
-  proposal: ManagerProposal & { revision: RevisionSource },
+  proposal: Proposal & { revision: RevisionSource },
   globalFolder: string,
 ): Promise<void> {
   const repository = await findRepository(project);
@@ -55,7 +65,10 @@ export async function verifyCommittedInputs(
     { gitDir: repository.gitDir, commit },
   );
   try {
-    checkPath(proposal, findDefinitions(project, globalFolder, files.definitionNames));
+    checkPath(
+      proposal,
+      findDefinitions(kindOf(proposal), project, globalFolder, files.definitionNames),
+    );
     const file = await files.commit?.tree.locate(displayPath(project, proposal.path));
     const hashes = new Map<string, string | undefined>();
     for (const input of proposal.inputs) hashes.set(input.path, await hashIn(files, input.path));
@@ -67,7 +80,7 @@ export async function verifyCommittedInputs(
   }
 }
 
-function checkPath(proposal: ManagerProposal, { byName }: DefinitionFiles): void {
+function checkPath(proposal: Proposal, { byName }: DefinitionFiles): void {
   const found = byName.get(proposal.name);
   if (found?.path === proposal.path && found.scope === proposal.scope) return;
   throw changed(proposal, `is not where ${proposal.path} was`);
@@ -76,7 +89,7 @@ function checkPath(proposal: ManagerProposal, { byName }: DefinitionFiles): void
 /** What is there now: the definition's file, links followed, and the hash of each input. */
 type Actual = { file: string; hashes: ReadonlyMap<string, string | undefined> };
 
-function checkContent(proposal: ManagerProposal, { file, hashes }: Actual): void {
+function checkContent(proposal: Proposal, { file, hashes }: Actual): void {
   if (!proposal.inputs.some((input) => input.path === file)) {
     throw changed(proposal, `does not list ${proposal.path} among its files`);
   }
@@ -105,7 +118,7 @@ function diskHash(file: string): string | undefined {
   }
 }
 
-function changed(proposal: ManagerProposal, what: string): PiWorkflowsError {
+function changed(proposal: Proposal, what: string): PiWorkflowsError {
   return new PiWorkflowsError(
     "DEFINITION_CHANGED",
     `The definition of ${proposal.name} changed since it was read: ${what}`,

@@ -3,7 +3,12 @@ import path from "node:path";
 import { type CommitTsconfig, readTsconfig } from "./commit-tsconfig.ts";
 import { openCommitTree, type CommitTree } from "./git/commit-tree.ts";
 import { isOwnCode } from "./installed.ts";
-import { DEFINITIONS_FOLDER, displayPath } from "./project.ts";
+import {
+  DEFINITIONS_FOLDER,
+  displayPath,
+  globalWorkflowsFolder,
+  WORKFLOWS_FOLDER,
+} from "./project.ts";
 
 /** The state of a repository that a load reads in place of the disk. */
 export type RevisionSource = { gitDir: string; commit: string };
@@ -14,8 +19,8 @@ export type ProjectFiles = {
   read: (file: string) => Promise<Buffer>;
   /** How many reads are worth having under way at once. */
   ahead: number;
-  /** Names in the project's folder of definitions; undefined where the disk says. */
-  definitionNames: readonly string[] | undefined;
+  /** By folder of definitions of the project, the names in it; undefined where the disk says. */
+  definitionNames: ReadonlyMap<string, readonly string[]> | undefined;
   /** Undefined where all is on the disk, where the bundler finds it by itself. */
   commit: CommittedFiles | undefined;
   close: () => Promise<void>;
@@ -54,13 +59,14 @@ export async function openProjectFiles(
 ): Promise<ProjectFiles> {
   if (revision === undefined) return DISK;
   const tree = await openCommitTree(revision, revision.commit);
+  // A home folder may be a project, and definitions for every project lie in it.
+  const global = [globalFolder, globalWorkflowsFolder(globalFolder)];
   const commit: CommittedFiles = {
     tree,
     tsconfig: await readTsconfig(tree),
     holds: (file) =>
       file.startsWith(`${project}${path.sep}`) &&
-      // A home folder may be a project, and definitions for every project lie in it.
-      !file.startsWith(`${globalFolder}${path.sep}`) &&
+      !global.some((folder) => file.startsWith(`${folder}${path.sep}`)) &&
       !displayPath(project, file).split("/").includes("node_modules") &&
       !isOwnCode(file),
     inTree: (file) => displayPath(project, file),
@@ -70,8 +76,17 @@ export async function openProjectFiles(
     read: (file) =>
       commit.holds(file) ? tree.read(commit.inTree(file)) : Promise.resolve(readFileSync(file)),
     ahead: READ_AHEAD,
-    definitionNames: await tree.names(DEFINITIONS_FOLDER),
+    definitionNames: await namesIn(tree, [DEFINITIONS_FOLDER, WORKFLOWS_FOLDER]),
     commit,
     close: () => tree.close(),
   };
+}
+
+async function namesIn(
+  tree: CommitTree,
+  folders: readonly string[],
+): Promise<Map<string, readonly string[]>> {
+  const names = new Map<string, readonly string[]>();
+  for (const folder of folders) names.set(folder, await tree.names(folder));
+  return names;
 }

@@ -4,12 +4,23 @@ import path from "node:path";
 
 /** Where a project keeps its definitions and its specs, relative to the project. */
 export const DEFINITIONS_FOLDER = ".pi/resource-managers";
+/** Where a project keeps its workflows, relative to the project. */
+export const WORKFLOWS_FOLDER = ".pi/workflows";
 /** Where a project keeps its specs by default, relative to the project. */
 export const SPECS_FOLDER = ".pi/resources";
 
 /** Where definitions for every project live: `~/.pi/agent/resource-managers`. */
 export function globalDefinitionsFolder(home: string = homedir()): string {
   return path.join(home, ".pi/agent/resource-managers");
+}
+
+/**
+ * Where workflows for every project live, beside the definitions for every project:
+ * `~/.pi/agent/workflows`. That is where the state is kept too, unless it is told otherwise, so only
+ * files that are called as workflows are called count there.
+ */
+export function globalWorkflowsFolder(globalDefinitions: string): string {
+  return path.join(path.dirname(globalDefinitions), "workflows");
 }
 
 /**
