@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ensureInstalled } from "./install.mjs";
+import { ensurePi } from "./install-pi.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const REPORT = ".test-results/report.json";
@@ -22,6 +23,7 @@ function step(title, command, args) {
 }
 
 ensureInstalled();
+ensurePi();
 step("build", process.execPath, ["scripts/build.mjs"]);
 step("check", process.execPath, ["scripts/check.mjs"]);
 
