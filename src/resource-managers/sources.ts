@@ -1,3 +1,4 @@
+import { DURATION_FORM, parseDuration } from "../model/duration.ts";
 import type { ManagedResource } from "../model/resource.ts";
 import type { SourceOf } from "../model/source.ts";
 import { rememberSite } from "./site.ts";
@@ -52,25 +53,15 @@ export type WebhookRequest = {
  */
 export type WebhookMap = (request: WebhookRequest) => Keys;
 
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
-
 /**
  * Wakes each resource of the manager so long after its last look: `every("30s")`, `every("5m")`,
  * `every("1h")`, `every("1d")`. Up to a tenth sooner, so that many do not wake at once.
  * @throws RangeError when the interval is not a positive number with one of these units.
  */
 export function every(interval: string): SourceOf<"every"> {
-  const match = /^(\d+)(s|m|h|d)$/.exec(interval);
-  const everyMs = Number(match?.[1]) * (UNITS[match?.[2] ?? ""] ?? Number.NaN);
-  if (!(everyMs > 0)) {
-    throw new RangeError(
-      `every(${JSON.stringify(interval)}): use a positive whole number and s, m, h or d, such as "5m"`,
-    );
+  const everyMs = parseDuration(interval);
+  if (everyMs === undefined) {
+    throw new RangeError(`every(${JSON.stringify(interval)}): use ${DURATION_FORM}`);
   }
   return rememberSite({ kind: "every", everyMs });
 }
