@@ -22,6 +22,8 @@ export type ConnectOptions = {
   start?: boolean;
   /** Also speaks to a server of another protocol, which can only say hello and stop. */
   anyVersion?: boolean;
+  /** The Node that runs a server which is started. Default this process's own. */
+  node?: string;
 };
 
 // A server that does not begin to answer by then hangs; a full batch takes well under a second.
@@ -45,7 +47,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
     }
   }
   const { startServer } = await import("./start.ts");
-  await startServer(home, async () => {
+  await startServer({ home, node: options.node ?? process.execPath }, async () => {
     try {
       const hello = await client.hello();
       refuseOther(hello);
@@ -68,8 +70,12 @@ export function isUnreachable(thrown: unknown): boolean {
   return thrown instanceof PiWorkflowsError && thrown.code === "SERVER_UNREACHABLE";
 }
 
-/** A client that makes no connection before its first call. */
-export function socketClient(home: Home): Client {
+/** A client of a state folder, by default the user's, that makes no connection before its first call. */
+export function lazyClient(folder?: string): Client {
+  return socketClient(homeAt(folder));
+}
+
+function socketClient(home: Home): Client {
   return clientOver(socketTransport(home));
 }
 
@@ -83,7 +89,7 @@ function socketTransport(home: Home): Transport {
       const response = await send(home, { method, path: path + query, agent, body });
       const text = await readText(response);
       if (!ANY_VERSION.includes(route)) checkVersion(response);
-      if (response.statusCode === 200) return JSON.parse(text) as never;
+      if (response.statusCode === 200) return answerOf(home, text) as never;
       throw errorOf(home, text);
     },
     stream: (name, params, signal) => readStream(home, name, params, signal) as never,
@@ -164,6 +170,14 @@ function checkVersion(response: IncomingMessage): void {
   const server = partyOf(response.headers);
   const error = server && mismatch({ version: VERSION, protocol: PROTOCOL_VERSION }, server);
   if (error) throw error;
+}
+
+function answerOf(home: Home, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw unreachable(home, new Error("what answers is no server of pi-workflows", { cause }));
+  }
 }
 
 function errorOf(home: Home, text: string): PiWorkflowsError {

@@ -19,17 +19,23 @@ const LOG_LINES = 10;
 /** Whether a server is there to stay, is there but stops, or is not there. */
 export type Presence = "there" | "stopping" | "absent";
 
+/** Where a server is started, and by which Node. */
+export type Start = { home: Home; node: string };
+
 /**
  * Starts a server in the background and resolves when one answers: this one, or another client's
  * that was faster (the lock decides, and the loser exits).
  * @throws SERVER_UNREACHABLE with the last lines of the log.
  */
-export async function startServer(home: Home, presence: () => Promise<Presence>): Promise<void> {
-  prepareHome(home);
-  rotateLog(home.log);
+export async function startServer(start: Start, presence: () => Promise<Presence>): Promise<void> {
+  const { home } = start;
+  writing(home, () => {
+    prepareHome(home);
+    rotateLog(home.log);
+  });
   const begun = performance.now();
   let seenStopping = begun;
-  let attempt = spawnServer(home);
+  let attempt = spawnServer(start);
   let spawnAt = begun + SPAWN_AGAIN_MS;
   for (;;) {
     const found = await presence();
@@ -42,7 +48,7 @@ export async function startServer(home: Home, presence: () => Promise<Presence>)
       throw unreachable(home, `it did not answer within ${Math.round(now - begun)} ms`);
     }
     if (attempt.lostRace() && now > spawnAt) {
-      attempt = spawnServer(home);
+      attempt = spawnServer(start);
       spawnAt = now + 2 * (now - begun);
     }
     await new Promise((resolve) => void setTimeout(resolve, ATTEMPT_EVERY_MS));
@@ -56,10 +62,10 @@ type Attempt = {
   lostRace: () => boolean;
 };
 
-function spawnServer(home: Home): Attempt {
-  const log = openSync(home.log, "a", 0o600);
+function spawnServer({ home, node }: Start): Attempt {
+  const log = writing(home, () => openSync(home.log, "a", 0o600));
   const child = spawn(
-    process.execPath,
+    node,
     [...SERVER_FLAGS, fileURLToPath(installationUrl("dist/server/main.js")), "--background"],
     {
       cwd: home.path,
@@ -78,6 +84,21 @@ function spawnServer(home: Home): Attempt {
   });
   child.unref();
   return { failure: () => failure, lostRace: () => lostRace };
+}
+
+/** @throws PiWorkflowsError STORE_FULL where there is no room for what is written, or no quota left */
+function writing<T>(home: Home, write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    if (!/\b(?:ENOSPC|EDQUOT)\b/.test(reason)) throw cause;
+    const hint = `Free some space where ${home.path} is, then repeat.`;
+    throw new PiWorkflowsError("STORE_FULL", `The server can't be started: ${reason}`, {
+      hint,
+      cause,
+    });
+  }
 }
 
 function unreachable(home: Home, reason: string): PiWorkflowsError {
