@@ -26,6 +26,23 @@ export const LIMITS = {
   manifestsPerFile: 10_000,
   /** Spec files in one load. */
   files: 100_000,
+  /** What a node hands over, its input, and a prompt: canonical JSON. */
+  nodeOutput: 1 * MiB,
+  /** Lines of a run's journal in one message, and bytes of them on their way to the store. */
+  journalPage: 500,
+  journalInFlight: 4 * MiB,
+  /** One piece of a run's log: characters. */
+  runLogPiece: 16 * KiB,
+  /** Attempts of one run that are made at once; further branches wait. */
+  attemptsAtOnce: 16,
+  /** What is kept of each output stream of a command: head and tail. */
+  shellOutput: 256 * KiB,
+  /** Times that an agent is told what is wrong with its answer. */
+  agentCorrections: 2,
+  /** Tools that one agent may be given. */
+  agentTools: 64,
+  /** After a run's deadline: to call off what runs and to undo what was done. */
+  endRunMs: 60 * SECOND,
   /** A resource key, a manager name, a label's key or value, a finalizer: characters. */
   key: 512,
   name: 128,
@@ -84,6 +101,10 @@ export const LIMITS = {
   concurrency: 8,
   concurrencyPerProject: 8,
   concurrencyPerManager: 4,
+  /** Of these, passes of workflow runs: the rest is kept for reconciles. */
+  runConcurrency: 6,
+  /** Agents that work at once; more wait for their turn. */
+  agents: 4,
   /** The most passes at once that a definition may ask for. */
   maxConcurrent: 1_000,
   /** Draining at stop before running passes are aborted. */

@@ -5,12 +5,13 @@ import { TerminalError } from "../resource-managers/results.ts";
 import type { ChildChannel } from "./child-channel.ts";
 import type { PassHost } from "./port.ts";
 import type { HostCall, ToRunner, WireError } from "./protocol.ts";
+import type { RunHost } from "./run-port.ts";
 
 type Reply = Extract<ToRunner, { type: "reply" }>;
 type Waiting = { resolve(value: unknown): void; reject(error: unknown): void };
 
-/** The server as one pass in this process sees it. */
-export type ChildHost = PassHost & { onReply(reply: Reply): void };
+/** The server as one pass in this process sees it, be it of a resource or of a run. */
+export type ChildHost = PassHost & Omit<RunHost, keyof PassHost> & { onReply(reply: Reply): void };
 
 /** Makes the host of pass number `pass`: each call is a message, its answer settles the promise. */
 export function createChildHost(channel: ChildChannel, pass: number): ChildHost {
@@ -33,6 +34,12 @@ export function createChildHost(channel: ChildChannel, pass: number): ChildHost 
     ensureWorkflow: (params) => call({ method: "ensureWorkflow", params }),
     getWorkflow: (requestKey) => call({ method: "getWorkflow", params: { requestKey } }),
     cancelWorkflow: (requestKey) => call({ method: "cancelWorkflow", params: { requestKey } }),
+    readJournal: (after) => call({ method: "readJournal", params: { after } }),
+    appendJournal: (entries) => call({ method: "appendJournal", params: { entries } }),
+    appendRunLog: (entries) => call({ method: "appendRunLog", params: { entries } }),
+    runOrders: () => call({ method: "runOrders", params: {} }),
+    askAgent: (params) => call({ method: "askAgent", params }),
+    closeAgent: (conversation) => call({ method: "closeAgent", params: { conversation } }),
     log,
     onReply(reply) {
       const call = waiting.get(reply.id);

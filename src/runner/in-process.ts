@@ -5,6 +5,7 @@ import type { ResourceManager } from "../resource-managers/define.ts";
 import { crashed, faultOf } from "./fault.ts";
 import { startPass } from "./pass.ts";
 import { mapKeys } from "./map-keys.ts";
+import type { RunOutcome, RunPass } from "./run-port.ts";
 import type { MapHost, MapOutcome, MapRequest, PassHost, PassRequest, RunnerPort } from "./port.ts";
 
 /**
@@ -86,6 +87,11 @@ class InProcessRunner implements RunnerPort {
     } finally {
       limit.cancel();
     }
+  }
+
+  /** Workflows are files; what a host program hands over are managers. */
+  async execute({ workflow }: RunPass): Promise<RunOutcome> {
+    return crashed("load-failed", `no workflow ${workflow} was handed to this server`);
   }
 
   async #runWithin(

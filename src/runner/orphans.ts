@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { endCommandsOf } from "./command-marks.ts";
 import { groupEnded, signalGroup } from "./process-group.ts";
 import { groupMembers, startTimeOf } from "./process-table.ts";
 import { RUNNER_TOKEN } from "./spawn.ts";
@@ -33,6 +34,7 @@ export async function reapOrphans(home: string): Promise<number[]> {
       await groupEnded(record.pid, KILL_BOUND_MS);
       killed.push(record.pid);
     }
+    if (record) await endCommandsOf(record.pid, record.token);
     rmSync(file, { force: true });
   }
   return killed;

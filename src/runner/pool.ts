@@ -6,7 +6,9 @@ import { holdLifeline } from "./lifeline.ts";
 import { messageOf } from "./message.ts";
 import { recordRunner } from "./orphans.ts";
 import type { MapHost, MapOutcome, MapRequest, PassHost, PassRequest, RunnerPort } from "./port.ts";
-import { RunnerProcess, type Ending, type ProcessLimits } from "./process.ts";
+import { RunnerProcess, type ProcessLimits } from "./process.ts";
+import type { RunControl, RunHost, RunNotice, RunOutcome, RunPass } from "./run-port.ts";
+import type { Ending } from "./task.ts";
 
 /** The limits of a pool; each defaults to the one of LIMITS. */
 export type PoolLimits = ProcessLimits & {
@@ -71,6 +73,19 @@ class RunnerPool implements RunnerPort {
 
   run(pass: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
     return this.#use(pass.manager.digest, signal, (process) => process.run(pass, host));
+  }
+
+  execute(pass: RunPass, host: RunHost, { signal, onNotice }: RunControl): Promise<RunOutcome> {
+    let early: RunNotice[] = [];
+    let tell = (notice: RunNotice): void => void early.push(notice);
+    onNotice((notice) => tell(notice));
+    return this.#use(pass.digest, signal, (process) => {
+      const outcome = process.execute(pass, host);
+      tell = (notice) => process.notice(notice);
+      early.forEach(tell);
+      early = [];
+      return outcome;
+    });
   }
 
   map(request: MapRequest, host: MapHost, signal: AbortSignal): Promise<MapOutcome> {

@@ -7,6 +7,7 @@ import type { WakeCause } from "../model/queue.ts";
 import type { ManagedResource } from "../model/resource.ts";
 import type { ChildRun, ChildRunRequest } from "../model/workflow-scheduler.ts";
 import type { Json } from "../model/canonical.ts";
+import type { RunExecutor } from "./run-port.ts";
 
 /** One pass to run: everything the runner may know. */
 export type PassRequest = {
@@ -77,7 +78,7 @@ export type MapOutcome = MapResult | { kind: "crashed"; fault: RunnerFault; mess
  * managers handed over as objects. `run` never rejects: every way to end is an outcome (P-2), and
  * when it resolves nothing of the pass is still running (F-5).
  */
-export type RunnerPort = {
+export type RunnerPort = RunExecutor & {
   /**
    * Runs one pass. Whoever aborts `signal` names the fault that the outcome is to have:
    * `abort("shutdown")`. Any other reason counts as `lease-lost`.

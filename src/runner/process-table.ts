@@ -16,6 +16,18 @@ export function groupMembers(pgid: number, entry: string): number[] {
   return process.platform === "linux" ? linuxMembers(pgid, entry) : psMembers(pgid, entry);
 }
 
+/** Processes whose environment, a list of `NAME=VALUE`, is one that is meant; zombies have none. */
+export function processesWith(isMeant: (environment: string[]) => boolean): number[] {
+  if (process.platform === "linux") {
+    return linuxProcesses().filter((pid) => isMeant(linuxEnvironment(pid)));
+  }
+  const lines = ps(["-axww", "-E", "-o", "pid=,command="])?.split("\n") ?? [];
+  return lines.flatMap((line) => {
+    const [pid, ...words] = line.trim().split(/\s+/);
+    return isMeant(words) ? [Number(pid)] : [];
+  });
+}
+
 /**
  * True where group `pgid` holds a process that is more than a zombie, which stays in its group until
  * its parent reaps it: in a container that may be never.
@@ -34,13 +46,16 @@ function linuxMembers(pgid: number, entry: string): number[] {
 }
 
 function linuxGroup(pgid: number): number[] {
+  return linuxProcesses().filter((pid) => {
+    const stat = linuxStat(pid);
+    return stat?.group === pgid && stat.state !== "Z" && stat.state !== "X";
+  });
+}
+
+function linuxProcesses(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      const stat = linuxStat(pid);
-      return stat?.group === pgid && stat.state !== "Z" && stat.state !== "X";
-    });
+    .map(Number);
 }
 
 /** Fields 3, 5 and 22 of /proc/PID/stat; the name before them may hold anything but ends with `)`. */

@@ -3,16 +3,21 @@ import type { Duplex } from "node:stream";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import type { PassOutcome, PassResult, RunnerFault } from "../model/pass.ts";
 import type { Clock } from "../model/ports.ts";
-import { maskSecrets } from "../model/secret-text.ts";
+import { createAttemptWatch, overdue } from "./attempt-watch.ts";
+import { exitReason, type Reason } from "./exit-reason.ts";
 import { createFrameReader, encodeFrame } from "./frames.ts";
 import type { Crash } from "./fault.ts";
-import { answerCall } from "./host-calls.ts";
+import { createChildOutput, type ChildOutput } from "./child-output.ts";
+import { answerCall, answerRunCall } from "./host-calls.ts";
 import { clean } from "./message.ts";
-import { createOutputCapture, type OutputCapture } from "./output.ts";
 import type { MapHost, MapOutcome, MapRequest, MapResult, PassHost, PassRequest } from "./port.ts";
 import { groupEnded, signalGroup } from "./process-group.ts";
+import { endCommandsOf } from "./command-marks.ts";
 import { parseFromRunner, type FromRunner, type HostCall, type ToRunner } from "./protocol.ts";
+import type { RunResult, WatchedAttempt } from "./run-messages.ts";
+import type { RunHost, RunNotice, RunOutcome, RunPass } from "./run-port.ts";
 import { spawnRunner, type SpawnOptions } from "./spawn.ts";
+import { ANSWER_TO, limitOf, startOf, type Ending, type Task } from "./task.ts";
 
 /** The limits that a runner is held to; those of the product unless a test says otherwise. */
 export type ProcessLimits = {
@@ -22,19 +27,14 @@ export type ProcessLimits = {
   readyMs: number;
 };
 
-/** How a runner ended a pass or a map, and what that says about using it again. */
-export type Ending<T = PassOutcome | MapOutcome> = { outcome: T; rss: number; retire: boolean };
-
-/** Why a runner ends: set once, the first reason wins. */
-type Reason = { fault: RunnerFault; message: string };
-
-/** What a runner is to do. Only a pass may call its host. */
-type Task =
-  | { type: "run"; request: PassRequest; host: PassHost }
-  | { type: "map"; request: MapRequest; host: MapHost };
+/** A task under way. A map may call nothing. */
 type Pass = Task & {
   number: number;
   answering: number;
+  /** Questions to agents that are not answered. */
+  asking: number;
+  /** The attempt for whose sake the runner was ended. */
+  blockedBy?: WatchedAttempt;
   finish: (ending: Ending) => void;
 };
 
@@ -59,12 +59,11 @@ export class RunnerProcess {
   #pass: Pass | undefined;
   #passes = 0;
   #exited = false;
-  /** Of every pass that ran here: what a child writes is read when it has ended. */
-  readonly #secrets = new Set<string>();
+  #hasExecuted = false;
+  readonly #token: string;
   readonly #child: ChildProcess;
   readonly #channel: Duplex | undefined;
-  readonly #stdout: OutputCapture;
-  readonly #stderr: OutputCapture;
+  readonly #output: ChildOutput;
   readonly #limits: ProcessLimits;
   readonly #clock: Clock;
   readonly #timers = new Set<() => void>();
@@ -74,10 +73,10 @@ export class RunnerProcess {
   constructor(spawn: SpawnOptions, limits: ProcessLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
-    this.#stdout = createOutputCapture(limits.childOutput);
-    this.#stderr = createOutputCapture(limits.childOutput);
+    this.#output = createChildOutput(limits.childOutput);
     this.ready = new Promise((resolve) => (this.#settleReady = resolve));
     this.gone = new Promise((resolve) => (this.#settleGone = resolve));
+    this.#token = spawn.token;
     const { child, channel } = spawnRunner(spawn);
     this.#child = child;
     this.#channel = channel;
@@ -95,7 +94,7 @@ export class RunnerProcess {
 
   /** What the child wrote, for the log. */
   get output(): { stdout: string; stderr: string } {
-    return { stdout: this.#textOf(this.#stdout), stderr: this.#textOf(this.#stderr) };
+    return this.#output.text();
   }
 
   /** Why it ended or is to end, where that is known. */
@@ -108,32 +107,52 @@ export class RunnerProcess {
    * every other case only when the runner is gone.
    */
   run(request: PassRequest, host: PassHost): Promise<Ending<PassOutcome>> {
-    const { deadlineMs } = request.manager;
-    for (const secret of host.secrets ?? []) this.#secrets.add(secret);
-    return this.#begin({ type: "run", request, host }, deadlineMs) as Promise<Ending<PassOutcome>>;
+    return this.#begin({ type: "run", request, host }) as Promise<Ending<PassOutcome>>;
+  }
+
+  /** Executes one pass of a run, in the same way. */
+  execute(request: RunPass, host: RunHost): Promise<Ending<RunOutcome>> {
+    const watch = createAttemptWatch(
+      {
+        after: (delayMs, callback) => this.#after(delayMs, callback),
+        ping: () => this.#sendTo("execute", (pass) => ({ type: "ping", pass })),
+        blocked: (attempt) => this.#onBlocked(attempt),
+      },
+      this.#limits.killGraceMs,
+    );
+    return this.#begin({ type: "execute", request, host, watch }) as Promise<Ending<RunOutcome>>;
+  }
+
+  /** Tells the run that this runner executes; without one it is nobody's. */
+  notice(notice: RunNotice): void {
+    this.#sendTo("execute", (pass) => ({ type: "notice", pass, notice }));
   }
 
   /** Asks a source of the definition for keys, in the same way. */
   map(request: MapRequest, host: MapHost): Promise<Ending<MapOutcome>> {
-    const task = { type: "map", request, host } as const;
-    return this.#begin(task, request.deadlineMs) as Promise<Ending<MapOutcome>>;
+    return this.#begin({ type: "map", request, host }) as Promise<Ending<MapOutcome>>;
   }
 
-  #begin(task: Task, deadlineMs: number): Promise<Ending> {
+  #begin(task: Task): Promise<Ending> {
     if (this.#state !== "ready" || this.#exited) return this.#crashed();
     this.#state = "busy";
+    if (task.type !== "map") this.#output.hide(task.host.secrets ?? []);
+    if (task.type === "execute") this.#hasExecuted = true;
+    const limitMs = limitOf(task);
     this.#passes += 1;
     const number = this.#passes;
     return new Promise((resolve) => {
-      const cancel = this.#after(deadlineMs, () =>
-        this.abort("deadline", `no answer after ${deadlineMs} ms`),
+      const cancel = this.#after(limitMs, () =>
+        this.abort("deadline", `no answer after ${limitMs} ms`),
       );
       this.#pass = {
         ...task,
         number,
         answering: 0,
+        asking: 0,
         finish: (ending) => {
           cancel();
+          if (task.type === "execute") task.watch.stop();
           this.#pass = undefined;
           resolve(ending);
         },
@@ -149,7 +168,9 @@ export class RunnerProcess {
   abort(fault: RunnerFault, message: string): void {
     if (this.#reason !== undefined) return;
     const pass = this.#pass;
-    if (this.#state !== "busy" || pass?.type !== "run") return this.#end({ fault, message });
+    if (this.#state !== "busy" || pass === undefined || pass.type === "map") {
+      return this.#end({ fault, message });
+    }
     this.#reason = { fault, message };
     this.#state = "stopping";
     this.#send({ type: "abort", pass: pass.number, reason: fault });
@@ -165,11 +186,6 @@ export class RunnerProcess {
     return this.gone;
   }
 
-  #textOf(stream: OutputCapture): string {
-    const longestFirst = [...this.#secrets].sort((a, b) => b.length - a.length);
-    return maskSecrets(stream.text(), longestFirst);
-  }
-
   async #crashed(): Promise<Ending<Crash>> {
     await this.gone;
     const { fault, message } = this.#reason as Reason;
@@ -177,7 +193,20 @@ export class RunnerProcess {
   }
 
   async #finishCrashed(pass: Pass): Promise<void> {
+    const { blockedBy } = pass;
+    if (pass.type === "execute" && blockedBy !== undefined) {
+      // The runner is gone, so this is still the only writer. Without it the next runner would make
+      // the same attempt, and be blocked again.
+      const line = overdue(blockedBy, this.#clock.now());
+      await pass.host.appendJournal([line]).catch(() => {});
+    }
     pass.finish(await this.#crashed());
+  }
+
+  #onBlocked(attempt: WatchedAttempt): void {
+    if (this.#pass === undefined || this.#reason !== undefined) return;
+    this.#pass.blockedBy = attempt;
+    this.#end({ fault: "deadline", message: `blocked by node ${attempt.node}` });
   }
 
   #end(reason: Reason): void {
@@ -205,8 +234,7 @@ export class RunnerProcess {
       this.#end({ fault: "never-ready", message: `could not be started: ${error.message}` });
       if (this.pid === undefined) this.#onGone();
     });
-    this.#child.stdout?.on("data", this.#stdout.push);
-    this.#child.stderr?.on("data", this.#stderr.push);
+    this.#output.listen(this.#child);
     this.#child.once("exit", (code, signal) => void this.#onExit(code, signal));
     this.#channel?.on("data", reader.push);
     // A broken channel of a dying child is told by its exit.
@@ -223,8 +251,11 @@ export class RunnerProcess {
     this.#exited = true;
     this.#signal("SIGKILL");
     await this.#closed();
-    this.#reason ??= exitReason(code, signal, this.#textOf(this.#stderr));
-    if (this.pid !== undefined) await groupEnded(this.pid, LAST_OUTPUT_MS);
+    this.#reason ??= exitReason(code, signal, this.output.stderr);
+    if (this.pid !== undefined) {
+      await groupEnded(this.pid, LAST_OUTPUT_MS);
+      if (this.#hasExecuted) await endCommandsOf(this.pid, this.#token);
+    }
     this.#onGone();
   }
 
@@ -269,29 +300,55 @@ export class RunnerProcess {
         return this.#pass.host.log(message.level, message.message, message.fields);
       case "call":
         return this.#onCall(message);
+      case "watch":
+      case "pong":
+        return this.#onWatch(message);
       case "result":
+      case "executed":
       case "mapped":
         return this.#onResult(message, bytes);
     }
   }
 
+  #onWatch(message: Extract<FromRunner, { type: "watch" | "pong" }>): void {
+    const pass = this.#pass;
+    if (pass?.type !== "execute" || pass.number !== message.pass) return;
+    if (message.type === "pong") pass.watch.pong();
+    else pass.watch.begin(message.attempt);
+  }
+
   /** Answers a call of the present pass; a late one of an earlier pass is nobody's. */
   #onCall(call: HostCall): void {
     const pass = this.#pass;
-    if (pass?.type !== "run" || pass.number !== call.pass) return;
+    if (pass === undefined || pass.type === "map" || pass.number !== call.pass) return;
+    if (call.method === "askAgent") return void this.#ask(pass, call);
+    if (call.method === "appendJournal" && pass.type === "execute") {
+      pass.watch.journaled(call.params.entries);
+    }
     pass.answering += 1;
     if (pass.answering === CALLS_AT_ONCE) this.#channel?.pause();
     void this.#answer(pass, call);
   }
 
-  async #answer(pass: Pass & { type: "run" }, call: HostCall): Promise<void> {
-    const reply = await answerCall(pass.host, call);
+  /** Agents take minutes, so their questions must not keep the channel from other calls. */
+  async #ask(pass: CallingPass, call: HostCall): Promise<void> {
+    if (pass.asking === LIMITS.attemptsAtOnce) {
+      return this.#end({ fault: "bad-message", message: "too many questions to agents at once" });
+    }
+    pass.asking += 1;
+    const reply = await answer(pass, call);
+    pass.asking -= 1;
+    if (this.#pass === pass) this.#send(reply);
+  }
+
+  async #answer(pass: CallingPass, call: HostCall): Promise<void> {
+    const reply = await answer(pass, call);
     pass.answering -= 1;
     if (pass.answering === CALLS_AT_ONCE - 1) this.#channel?.resume();
     if (this.#pass === pass) this.#send(reply);
   }
 
-  #onResult(message: Extract<FromRunner, { type: "result" | "mapped" }>, bytes: number): void {
+  #onResult(message: Extract<FromRunner, { type: keyof typeof ANSWER_TO }>, bytes: number): void {
     const pass = this.#pass;
     if (pass?.number !== message.pass || ANSWER_TO[message.type] !== pass.type) {
       return this.#end({ fault: "bad-message", message: "a result of no pass" });
@@ -304,6 +361,10 @@ export class RunnerProcess {
     if (this.#state !== "busy") return this.#signal("SIGKILL");
     this.#state = "ready";
     pass.finish({ outcome: result, rss, retire: retire || this.#exited });
+  }
+
+  #sendTo(type: Task["type"], message: (pass: number) => ToRunner): void {
+    if (this.#pass?.type === type) this.#send(message(this.#pass.number));
   }
 
   #send(message: ToRunner): void {
@@ -324,31 +385,14 @@ export class RunnerProcess {
   }
 }
 
-const ANSWER_TO = { result: "run", mapped: "map" } as const;
+type CallingPass = Exclude<Pass, { type: "map" }>;
 
-function startOf(task: Task, pass: number): ToRunner {
-  if (task.type === "run") return { type: "run", pass, request: task.request };
-  const { source, input } = task.request;
-  return { type: "map", pass, request: { source, input } };
+function answer(pass: CallingPass, call: HostCall): Promise<ToRunner> {
+  return pass.type === "run" ? answerCall(pass.host, call) : answerRunCall(pass.host, call);
 }
 
-function statusBytes(result: PassResult | MapResult): number {
+function statusBytes(result: PassResult | MapResult | RunResult): number {
   return "resourceManagerStatus" in result
     ? byteLength(JSON.stringify(result.resourceManagerStatus))
     : 0;
-}
-
-/** What an exit means that nobody asked for. */
-function exitReason(code: number | null, signal: string | null, stderr: string): Reason {
-  const said = lastLines(stderr);
-  if (stderr.includes("heap out of memory")) {
-    return { fault: "out-of-memory", message: "its heap was used up" };
-  }
-  if (signal !== null) return { fault: "signal", message: `ended by ${signal}${said}` };
-  return { fault: "exit", message: `exited with code ${code}${said}` };
-}
-
-function lastLines(text: string): string {
-  const lines = text.trim().split("\n").slice(-5).join("\n");
-  return lines === "" ? "" : `: ${lines}`;
 }

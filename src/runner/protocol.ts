@@ -4,6 +4,8 @@ import type { Json } from "../model/canonical.ts";
 import type { ErrorJson } from "../model/errors.ts";
 import type { PassResult, RunnerFault } from "../model/pass.ts";
 import type { MapRequest, MapResult, PassHost, PassRequest } from "./port.ts";
+import { runParams, runResult, watched } from "./run-messages.ts";
+import type { RunHost, RunNotice, RunPass } from "./run-port.ts";
 
 /**
  * The messages between the server's process and a runner, one JSON line each over file descriptor
@@ -13,12 +15,18 @@ import type { MapRequest, MapResult, PassHost, PassRequest } from "./port.ts";
  */
 export const CHANNEL_FD = 3;
 
-/** What a pass may call; the names are those of `PassHost`. */
-export type HostMethod = Exclude<keyof PassHost, "log" | "secrets">;
+/** What a pass may call; the names are those of `PassHost` and, in a pass of a run, of `RunHost`. */
+type HostMethod = Exclude<keyof PassHost | keyof RunHost, "log" | "secrets">;
 
-/** Server → runner. `pass` counts the passes and maps of one runner: a late answer is told by it. */
+/**
+ * Server → runner. `pass` counts the passes, runs and maps of one runner: a late answer is told by it.
+ * A runner that does not answer a `ping` is blocked by a node's code.
+ */
 export type ToRunner =
   | { type: "run"; pass: number; request: PassRequest }
+  | { type: "execute"; pass: number; request: RunPass }
+  | { type: "notice"; pass: number; notice: RunNotice }
+  | { type: "ping"; pass: number }
   | { type: "map"; pass: number; request: Pick<MapRequest, "source" | "input"> }
   | { type: "reply"; id: number; ok: true; value?: unknown }
   | { type: "reply"; id: number; ok: false; error: WireError }
@@ -65,6 +73,7 @@ const params = {
   }),
   getWorkflow: z.strictObject({ requestKey }),
   cancelWorkflow: z.strictObject({ requestKey }),
+  ...runParams,
 } satisfies Record<HostMethod, z.ZodType>;
 
 const call = <M extends HostMethod>(method: M) =>
@@ -130,6 +139,14 @@ const fromRunner = z.discriminatedUnion("type", [
     fields: z.record(z.string(), z.unknown()).exactOptional(),
   }),
   z.strictObject({ type: z.literal("result"), pass: passNumber, result, ...ending }),
+  z.strictObject({
+    type: z.literal("executed"),
+    pass: passNumber,
+    result: runResult,
+    ...ending,
+  }),
+  z.strictObject({ type: z.literal("watch"), pass: passNumber, attempt: watched }),
+  z.strictObject({ type: z.literal("pong"), pass: passNumber }),
   z.strictObject({ type: z.literal("mapped"), pass: passNumber, result: mapResult, ...ending }),
   z.discriminatedUnion("method", [
     call("beginEffect"),
@@ -139,12 +156,20 @@ const fromRunner = z.discriminatedUnion("type", [
     call("ensureWorkflow"),
     call("getWorkflow"),
     call("cancelWorkflow"),
+    call("readJournal"),
+    call("appendJournal"),
+    call("appendRunLog"),
+    call("runOrders"),
+    call("askAgent"),
+    call("closeAgent"),
   ]),
 ]);
 
 /** Runner → server. */
 export type FromRunner = z.infer<typeof fromRunner>;
 export type HostCall = Extract<FromRunner, { type: "call" }>;
+/** The calls that a pass of a run may make. */
+export type RunCall = Extract<HostCall, { method: keyof RunHost }>;
 
 /**
  * Reads one frame of a runner.

@@ -46,12 +46,16 @@ export type RunOutcome =
   | { kind: "failed"; message: string; stack?: string; terminal: boolean }
   | { kind: "crashed"; fault: RunnerFault; message: string };
 
+/** How a run is spoken to from outside while a runner executes it. */
+export type RunControl = {
+  /** Whoever aborts it names the fault that the outcome is to have. */
+  signal: AbortSignal;
+  /** Called once; what it is given gets every notice, also before the runner has begun. */
+  onNotice: (listen: (notice: RunNotice) => void) => void;
+};
+
 /** Executes runs; the second half of `RunnerPort`. */
 export type RunExecutor = {
   /** Never rejects; when it resolves nothing of the pass is still running (F-5). */
-  execute(
-    pass: RunPass,
-    host: RunHost,
-    control: { signal: AbortSignal; onNotice: (listen: (notice: RunNotice) => void) => void },
-  ): Promise<RunOutcome>;
+  execute(pass: RunPass, host: RunHost, control: RunControl): Promise<RunOutcome>;
 };

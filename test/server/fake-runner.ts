@@ -7,6 +7,8 @@ import type {
   RunnerPort,
 } from "../../src/runner/port.ts";
 
+import type { RunOutcome } from "../../src/runner/run-port.ts";
+
 /** One pass that a fake runner was given. */
 export type FakePass = {
   key: string;
@@ -36,6 +38,11 @@ export class FakeRunner implements RunnerPort {
   map(request: MapRequest): Promise<MapOutcome> {
     this.asked.push(request);
     return Promise.resolve(this.keysOf(request));
+  }
+
+  /** Runs of workflows are not for this runner. */
+  execute(): Promise<RunOutcome> {
+    return Promise.resolve({ kind: "failed", message: "no runs here", terminal: true });
   }
 
   run(request: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
