@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { NODE_KINDS } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { AgentRequest } from "../model/agent.ts";
 import type { Json } from "../model/canonical.ts";
 import { RUN_REASONS, type JournalInput, type RunEnding, type RunLogInput } from "../model/run.ts";
-import type { RunOutcome } from "./run-port.ts";
+import type { AgentQuestion, RunOutcome } from "./run-port.ts";
 
 /** The parts of messages that are about runs, as `protocol.ts` checks them. */
 
@@ -61,6 +60,8 @@ const runLogInput = z.strictObject({
 }) satisfies z.ZodType<RunLogInput>;
 
 const question = z.strictObject({
+  visit: count,
+  node,
   conversation: z.string().min(1).max(LIMITS.key),
   prompt: text,
   schema: z.record(z.string(), z.unknown()),
@@ -68,7 +69,7 @@ const question = z.strictObject({
   model: text.exactOptional(),
   cwd: text,
   deadlineMs: count,
-}) satisfies z.ZodType<Omit<AgentRequest, "runId">>;
+}) satisfies z.ZodType<AgentQuestion>;
 
 /** What a run may ask of its host. */
 export const runParams = {

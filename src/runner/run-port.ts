@@ -2,6 +2,7 @@ import type { AgentAnswer, AgentRequest } from "../model/agent.ts";
 import type { Json } from "../model/canonical.ts";
 import type { RunnerFault } from "../model/pass.ts";
 import type {
+  AttemptRef,
   JournalEntry,
   JournalInput,
   RunEnding,
@@ -33,9 +34,12 @@ export type RunHost = Pick<PassHost, "beginEffect" | "settleEffect" | "log" | "s
   appendRunLog(entries: RunLogInput[]): Promise<void>;
   /** What people want of the run now. */
   runOrders(): Promise<RunOrders>;
-  askAgent(request: Omit<AgentRequest, "runId">): Promise<AgentAnswer>;
+  askAgent(question: AgentQuestion): Promise<AgentAnswer>;
   closeAgent(conversation: string): Promise<void>;
 };
+
+/** A question to an agent, and the attempt that asks it, for the run's log. */
+export type AgentQuestion = Omit<AgentRequest, "runId"> & Pick<AttemptRef, "visit" | "node">;
 
 /** Told to a runner while it executes: look at the orders again, or stop for a while. */
 export type RunNotice = "orders" | "pause";
