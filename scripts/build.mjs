@@ -19,6 +19,7 @@ const ENTRY_POINTS = [
   "src/server/index.ts",
   "src/runner/child.ts",
   "src/runner/resolver-child.ts",
+  "src/runner/pi/submit-result.ts",
   "src/resource-managers/index.ts",
 ];
 
