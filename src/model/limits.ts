@@ -66,6 +66,16 @@ export const LIMITS = {
   /** A pass without an answer: default and longest (design, section 7). */
   deadlineMs: 60 * SECOND,
   maxDeadlineMs: 10 * MINUTE,
+  /** From the start of a run to its end, waiting included: default and longest. */
+  runDeadlineMs: 24 * 60 * MINUTE,
+  maxRunDeadlineMs: 366 * 24 * 60 * MINUTE,
+  /** Nodes of a workflow with all that it includes. */
+  graphNodes: 20_000,
+  /** How often a loop may go round, a node be retried; branches of one fork, choices of a decision. */
+  loopTimes: 1_000_000,
+  nodeRetries: 100,
+  branches: 100,
+  choices: 100,
   /** Between asking a runner to stop, SIGTERM and SIGKILL. */
   killGraceMs: 2 * SECOND,
   /** A runner that has not reported ready by then is killed. */

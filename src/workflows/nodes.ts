@@ -42,7 +42,7 @@ export type ComputeOptions<TOutput, TInput> = CommonOptions<TInput> &
     /** Checks what `run` returns. */
     output?: z.ZodType<TOutput>;
     /** Derives a value from others; changes nothing outside, so that it may run again at any time. */
-    run(ctx: PureContext<TInput>): TOutput | Promise<TOutput>;
+    run: (ctx: PureContext<TInput>) => TOutput | Promise<TOutput>;
   };
 
 type UndoOptions<TOutput, TInput> = {
@@ -50,7 +50,7 @@ type UndoOptions<TOutput, TInput> = {
    * Undoes what the node did: called in reverse order when the run is cancelled. Its safety is that of
    * the node.
    */
-  compensate?(ctx: CompensationContext<TOutput, TInput>): void | Promise<void>;
+  compensate?: (ctx: CompensationContext<TOutput, TInput>) => void | Promise<void>;
 };
 
 export type ActionOptions<TOutput, TInput> = CommonOptions<TInput> &
@@ -62,7 +62,7 @@ export type ActionOptions<TOutput, TInput> = CommonOptions<TInput> &
      */
     safety: Safety;
     output?: z.ZodType<TOutput>;
-    run(ctx: NodeContext<TInput>): TOutput | Promise<TOutput>;
+    run: (ctx: NodeContext<TInput>) => TOutput | Promise<TOutput>;
   };
 
 /** What a command came to. Long output is kept with its head and its tail. */
@@ -93,7 +93,7 @@ export type ShellOptions<TOutput, TInput> = CommonOptions<TInput> &
     /** Exit codes that are no failure. Default `[0]`. */
     exitCodes?: readonly number[] | "any";
     /** What the node hands over. Default: the `ShellResult`. */
-    parse?(result: ShellResult, ctx: PureContext<TInput>): TOutput;
+    parse?: (result: ShellResult, ctx: PureContext<TInput>) => TOutput;
     output?: z.ZodType<TOutput>;
   };
 
@@ -124,7 +124,7 @@ export type DecisionOptions<TChoice extends string, TInput> = CommonOptions<TInp
 } & (
     | ({
         /** Decides by code. */
-        choose(ctx: PureContext<TInput>): NoInfer<TChoice> | Promise<NoInfer<TChoice>>;
+        choose: (ctx: PureContext<TInput>) => NoInfer<TChoice> | Promise<NoInfer<TChoice>>;
       } & AttemptOptions)
     | AskingOptions<TInput>
   );
