@@ -21,6 +21,7 @@ const ENTRY_POINTS = [
   "src/runner/resolver-child.ts",
   "src/runner/pi/submit-result.ts",
   "src/resource-managers/index.ts",
+  "src/workflows/index.ts",
 ];
 
 // `node scripts/build.mjs --no-types [ENTRY…]` builds only the entry points named.
