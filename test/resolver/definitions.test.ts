@@ -340,7 +340,7 @@ describe("a definition that can't be used is a problem at its file", () => {
       }),
     );
     expect(lines(found)).toEqual([
-      `${FOLDER}/bad.resource-manager.ts:1:8: @osolmaz/pi-workflows/nope does not exist; there are @osolmaz/pi-workflows/resource-managers, @osolmaz/pi-workflows/server`,
+      `${FOLDER}/bad.resource-manager.ts:1:8: @osolmaz/pi-workflows/nope does not exist; there are @osolmaz/pi-workflows, @osolmaz/pi-workflows/workflows, @osolmaz/pi-workflows/resource-managers, @osolmaz/pi-workflows/server`,
     ]);
   });
 
