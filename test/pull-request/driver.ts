@@ -16,6 +16,7 @@ import type { StoredEffect } from "../../src/model/effect.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import type { PassResult } from "../../src/model/pass.ts";
 import type { ManagedResource } from "../../src/model/resource.ts";
+import type { ChildRun, ChildRunRequest } from "../../src/model/workflow-scheduler.ts";
 import { defineResourceManager } from "../../src/resource-managers/define.ts";
 import { startPass } from "../../src/runner/pass.ts";
 import type { PassHost } from "../../src/runner/port.ts";
@@ -40,6 +41,9 @@ type Options = {
 export class Driver {
   now = Date.parse("2026-03-02T12:00:00Z");
   readonly ledger = new Map<string, StoredEffect>();
+  /** Child runs by request key, and what was asked of each; a test says how they end. */
+  readonly runs = new Map<string, ChildRun>();
+  readonly requests = new Map<string, ChildRunRequest>();
   readonly logs: unknown[] = [];
   /** How each pass ended, a crash as its own kind. */
   readonly outcomes: (PassResult | { kind: "crashed" })[] = [];
@@ -86,6 +90,24 @@ export class Driver {
 
   effects(kind = "github-merge"): StoredEffect[] {
     return [...this.ledger.values()].filter((effect) => effect.kind === kind);
+  }
+
+  get finalizers(): readonly string[] {
+    return this.#resource.metadata.finalizers;
+  }
+
+  /** Asks for the resource's deletion. */
+  delete(): void {
+    const { metadata } = this.#resource;
+    const deletionTimestamp = new Date(this.now).toISOString();
+    this.#resource = { ...this.#resource, metadata: { ...metadata, deletionTimestamp } };
+  }
+
+  /** How a child run ends. */
+  end(requestKey: string, output: unknown, state: "succeeded" | "failed" = "succeeded"): void {
+    const run = this.runs.get(requestKey);
+    if (run === undefined) throw new Error(`no run ${requestKey}`);
+    this.runs.set(requestKey, { ...run, state, output: output as never });
   }
 
   /** A new generation. */
@@ -217,13 +239,40 @@ export class Driver {
         if (this.crash === "outcome-written") await die();
         return settled;
       },
-      setFinalizer: () => Promise.resolve(),
+      setFinalizer: (name, present) => {
+        const { metadata } = this.#resource;
+        const others = metadata.finalizers.filter((one) => one !== name);
+        const finalizers = present ? [...others, name] : others;
+        this.#resource = { ...this.#resource, metadata: { ...metadata, finalizers } };
+        return Promise.resolve();
+      },
       emitEvent: () => Promise.resolve(),
-      ensureWorkflow: () => Promise.reject(new Error("no workflows here")),
-      getWorkflow: () => Promise.reject(new Error("no workflows here")),
-      cancelWorkflow: () => Promise.reject(new Error("no workflows here")),
+      ensureWorkflow: (request) => Promise.resolve(this.#ensure(request)),
+      getWorkflow: (requestKey) => Promise.resolve(this.runs.get(requestKey)),
+      cancelWorkflow: (requestKey) => {
+        const run = this.runs.get(requestKey);
+        if (run?.state === "running") run.state = "failed";
+        return Promise.resolve(run);
+      },
       log: (level, message, fields) => this.logs.push([level, message, fields]),
     };
+  }
+
+  #ensure(request: ChildRunRequest): ChildRun {
+    const { requestKey } = request;
+    const known = this.requests.get(requestKey);
+    if (known && fingerprint(known) !== fingerprint(request)) {
+      throw new PiWorkflowsError("RUN_CONFLICT", `run ${requestKey} has another input`);
+    }
+    this.requests.set(requestKey, request);
+    const run = this.runs.get(requestKey) ?? {
+      requestId: requestKey,
+      runId: randomUUID(),
+      state: "running" as const,
+      attempt: 1,
+    };
+    this.runs.set(requestKey, run);
+    return { ...run };
   }
 
   #begin(asked: Parameters<PassHost["beginEffect"]>[0]) {

@@ -39,7 +39,13 @@ export type Reason =
   | "BaseModified"
   | "NoAccess"
   | "RateLimited"
-  | "MergeRefused";
+  | "MergeRefused"
+  | "WaitingForReview"
+  | "ReviewFindings"
+  | "ReviewFailed"
+  | "Repairing"
+  | "RepairFailed"
+  | "RepairRefused";
 
 /** What earlier passes saw that this one can't see again. */
 export type Memory = {

@@ -6,18 +6,22 @@ import {
   type ReconcileResult,
 } from "@osolmaz/pi-workflows/resource-managers";
 import { conditionsOf, notReady, unobserved } from "./conditions.ts";
-import { decide, type Decision, type Memory } from "./decide.ts";
+import { decide, type Decision, type Finding, type Memory } from "./decide.ts";
 import { GitHubFault } from "./fault.ts";
 import { finish, holding, isFinished } from "./finish.ts";
 import { pursue, settleOpenIntent } from "./intent.ts";
+import type { Repair } from "./judge-work.ts";
 import { short, type Observation } from "./observation.ts";
 import { observe } from "./observe.ts";
 import { isRefused, type Pass } from "./pass.ts";
+import { carryOut, pushIntent, settleOpenPush, withoutPush } from "./push.ts";
 import { publish } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import type { PullRequestSpec } from "./spec.ts";
 import type { MergeIntent, PullRequestStatus } from "./status.ts";
 import { updateEffect } from "./update.ts";
+import { callOff, consult, type Work } from "./work.ts";
+import { FINALIZER, removeWorkspace } from "./workspace.ts";
 
 type Result = ReconcileResult<PullRequestStatus>;
 type Context = ReconcileContext<PullRequestStatus>;
@@ -32,6 +36,8 @@ const VERIFY_WAIT_MS = 5_000;
 const LAG_MS = 2 * 60_000;
 /** GitHub carries out an update of a branch in the background. */
 const UPDATE_WAIT_MS = 5_000;
+/** Between two looks at child runs that are to end. */
+const RELEASE_WAIT_MS = 2_000;
 
 /** One pass: look, decide, take one step, say when to look again. */
 export async function reconcile(
@@ -41,9 +47,8 @@ export async function reconcile(
 ): Promise<Result> {
   const { spec } = resource;
   const status = resource.status.resourceManagerStatus;
-  // It owns nothing at GitHub that would have to be cleaned up.
-  if (resource.metadata.deletionTimestamp !== undefined) return ctx.settled();
-  if (isFinished(status, resource.metadata.generation)) return ctx.settled();
+  const deleting = resource.metadata.deletionTimestamp !== undefined;
+  if (deleting || isFinished(status, resource.metadata.generation)) return release(ctx, resource);
   try {
     const client = await settings.connect(spec.apiUrl);
     const seen = await observe(client, spec, ctx.signal);
@@ -55,18 +60,31 @@ export async function reconcile(
   }
 }
 
+/** Nothing is left to do but to remove what workflows worked in, once they have ended. */
+async function release(ctx: Context, resource: Resource): Promise<Result> {
+  const { uid, finalizers } = resource.metadata;
+  if (!finalizers.includes(FINALIZER)) return ctx.settled();
+  if (!(await callOff(ctx, resource))) return ctx.requeueAfter(RELEASE_WAIT_MS);
+  await removeWorkspace(process.env, uid);
+  await ctx.finalizers.remove(FINALIZER);
+  return ctx.settled();
+}
+
 async function step(opened: Pass, seen: Observation): Promise<Result> {
-  const pass = { ...opened, status: remember(opened, seen) };
+  const pass = await settleOpenPush({ ...opened, status: remember(opened, seen) }, seen);
   const { ctx, spec, status } = pass;
   if (seen.pull.state === "merged") {
     const { status: settled } = await settleOpenIntent(pass, seen, undefined);
     return finish({ ...pass, status: settled }, seen, seen.pull.merged);
   }
-  const decision = decide(seen, spec, memoryOf(status), ctx.now());
+  const judged = decide(seen, spec, memoryOf(status), ctx.now());
+  const work = await consult(pass, seen, judged);
+  const decision = together(judged, work);
   const wanted = decision.step === "merge" && !spec.dryRun ? seen.pull.headSha : undefined;
-  const settled = await settleOpenIntent(pass, seen, wanted);
+  const settled = await settleOpenIntent({ ...pass, status: work.status }, seen, wanted);
   const current = { ...pass, status: settled.status };
   if (settled.applied) return afterMerge(current, seen, settled.applied);
+  if (work.repair) return push(current, seen, { decision, repair: work.repair });
   switch (decision.step) {
     case "wait":
       return wait(current, seen, decision);
@@ -75,6 +93,12 @@ async function step(opened: Pass, seen: Observation): Promise<Result> {
     case "merge":
       return spec.dryRun ? wouldMerge(current, seen) : pursue(current, seen);
   }
+}
+
+/** What workflows found stands before everything else, and nothing is merged or updated beside it. */
+function together(judged: Decision, { findings }: Work): Decision {
+  if (findings.length === 0) return judged;
+  return { step: "wait", findings: [...findings, ...judged.findings] };
 }
 
 /** What this look adds to what is known of the head. */
@@ -140,6 +164,39 @@ async function update(pass: Pass, seen: Observation, decision: Decision): Promis
     resourceManagerStatus: { ...pass.status, phase: "waiting", waitingFor: ["the updated branch"] },
     conditions: [notReady(seen, decision.findings), ...conditionsOf(seen, decision.findings)],
   });
+}
+
+/**
+ * Pushes a repair. It is decided on by one pass and carried out by the next, as a merge is. The head
+ * that follows is another: everything about it is judged anew.
+ */
+async function push(
+  pass: Pass,
+  seen: Observation,
+  { decision, repair }: { decision: Decision; repair: Repair },
+): Promise<Result> {
+  const { ctx, settings, status } = pass;
+  const intent = pushIntent(pass, seen, repair);
+  if (status.push?.request.headSha !== seen.pull.headSha) {
+    return ctx.requeue({ resourceManagerStatus: { ...status, push: intent } });
+  }
+  let pushed: PullRequestStatus;
+  try {
+    pushed = await carryOut(pass, intent, repair);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    const findings = [refusedPush(error.message), ...decision.findings];
+    return wait({ ...pass, status: withoutPush(status) }, seen, { step: "wait", findings });
+  }
+  return ctx.requeueAfter(Math.min(UPDATE_WAIT_MS, settings.pollMs), {
+    resourceManagerStatus: { ...pushed, phase: "waiting", waitingFor: ["the repaired head"] },
+    conditions: [notReady(seen, decision.findings), ...conditionsOf(seen, decision.findings)],
+  });
+}
+
+function refusedPush(message: string): Finding {
+  const waitMs = LASTING_WAIT_MS;
+  return { about: "ChecksPassing", reason: "RepairRefused", message, waitMs };
 }
 
 function wouldMerge({ ctx, settings, spec, status }: Pass, seen: Observation): Result {

@@ -78,6 +78,12 @@ function isTimeZone(timeZone: string): boolean {
   }
 }
 
+const workflowName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, "must be lower-case letters, digits and dashes");
+/** What a workflow gets besides what it is always told. */
+const workflowInput = z.record(z.string(), z.json()).default({});
+
 /** The desired state of one pull request: merged, at a head and under conditions that it states. */
 export const pullRequestSpec = z.strictObject({
   repository: z.string().regex(/^[\w.-]+\/[\w.-]+$/, 'must be "OWNER/NAME"'),
@@ -122,6 +128,25 @@ export const pullRequestSpec = z.strictObject({
       windows: z.array(freezeWindow).max(20).default([]),
     })
     .optional(),
+  /** A workflow that looks at each head before it is merged; what it finds blocking blocks. */
+  review: z
+    .strictObject({ workflow: workflowName.default("review-pull-request"), input: workflowInput })
+    .optional(),
+  /** A workflow that mends a head whose checks fail; not with `expectedHeadSha`, not on forks. */
+  repair: z
+    .strictObject({
+      workflow: workflowName.default("repair-pull-request"),
+      input: workflowInput,
+      /** The project's own tests: nothing is pushed on which they do not pass. */
+      test: z.array(z.string().min(1)).min(1).max(64),
+      /** Files and folders that a repair may touch; none: all but those that no repair touches. */
+      paths: z.array(name).max(100).default([]),
+      /** Repairs pushed before a person must look; a new generation of the spec counts anew. */
+      pushes: z.number().int().min(1).max(10).default(3),
+    })
+    .optional(),
+  /** Where these workflows fetch the head from: a URL or a path that git understands. */
+  checkout: z.strictObject({ remote: z.string().min(1).max(1_024) }).optional(),
   /** Where people see what it waits for: nowhere, a check run, or one comment that is edited. */
   report: z.enum(["none", "check", "comment"]).default("none"),
   /** Observe and decide, and write nothing to GitHub. */

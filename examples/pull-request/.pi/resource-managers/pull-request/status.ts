@@ -41,6 +41,18 @@ export type MergeIntent = {
   refusal?: { kind: RefusalKind; message: string; retryAt: string };
 };
 
+/** One decision to push one repair, recorded before the effect begins; its content is not kept. */
+export type PushIntent = {
+  generation: number;
+  request: {
+    apiUrl: string;
+    repository: string;
+    branch: string;
+    headSha: string;
+    changes: { path: string; sha256: string | null }[];
+  };
+};
+
 /** What the manager remembers of its pull request between passes. */
 export type PullRequestStatus = {
   phase: "observing" | "waiting" | "merging" | "held" | "merged";
@@ -53,6 +65,12 @@ export type PullRequestStatus = {
   mergeabilityPolls?: number;
   merge?: MergeIntent;
   merged?: Merged;
+  /** Request keys of the child runs that were started last. */
+  runs?: { review?: string; repair?: string };
+  /** The push that was decided last, until its outcome is known. */
+  push?: PushIntent;
+  /** Repairs that were pushed, the latest last. */
+  repairs?: { generation: number; headSha: string; sha: string }[];
   /** The latest report that was written: the turn names its effect, the digest its content. */
   report?: { turn: number; digest: string };
 };
