@@ -49,7 +49,7 @@ export const ERRORS = {
     http: 404,
   },
   INVALID_DEFINITION: {
-    title: "A resource manager definition can't be used",
+    title: "A definition can't be used",
     hint: "Mend the definition file named.",
     exit: 2,
     http: 422,
@@ -209,6 +209,54 @@ export const ERRORS = {
     hint: "Stop the server, keep a copy, and restore a backup.",
     exit: 2,
     http: 500,
+  },
+  UNKNOWN_WORKFLOW: {
+    title: "No workflow of that name",
+    hint: "Definitions live in .pi/workflows/NAME.workflow.ts or ~/.pi/agent/workflows/; see `pi-workflows workflows`.",
+    exit: 2,
+    http: 404,
+  },
+  INVALID_INPUT: {
+    title: "A run's input, answer or output does not fit its schema",
+    hint: "Mend the places named; nothing was changed.",
+    exit: 2,
+    http: 422,
+  },
+  RUN_CONFLICT: {
+    title: "A request key was used again for another workflow or input",
+    hint: "Put what distinguishes the request (generation, head) into the key.",
+    exit: 2,
+    http: 409,
+  },
+  RUN_ENDED: {
+    title: "The run has ended",
+    hint: "See how with `pi-workflows run show ID`.",
+    exit: 2,
+    http: 409,
+  },
+  RUN_NOT_FAILED: {
+    title: "Only a run that failed can be tried again",
+    hint: "See where it is with `pi-workflows run show ID`.",
+    exit: 2,
+    http: 409,
+  },
+  NO_QUESTION: {
+    title: "The run has no such question",
+    hint: "See what it asks with `pi-workflows run show ID`.",
+    exit: 2,
+    http: 409,
+  },
+  ALREADY_ANSWERED: {
+    title: "The question was answered before",
+    hint: "The first answer counts; see it with `pi-workflows run show ID`.",
+    exit: 2,
+    http: 409,
+  },
+  NOT_AMBIGUOUS: {
+    title: "The attempt is not to be resolved",
+    hint: "See which are with `pi-workflows run show ID`.",
+    exit: 2,
+    http: 409,
   },
   GIT_FAILED: {
     title: "git could not do what was asked of it",

@@ -98,5 +98,12 @@ export type WorkflowRecord = ResolvedWorkflow & {
 
 /** The name of a workflow's lane, which no resource manager can have. */
 export function workflowLane(workflow: string): string {
-  return `workflow/${workflow}`;
+  return `${WORKFLOW_LANE}${workflow}`;
 }
+
+/** True for the name of a workflow's lane, whose resources are runs. */
+export function isWorkflowLane(manager: string): boolean {
+  return manager.startsWith(WORKFLOW_LANE);
+}
+
+const WORKFLOW_LANE = "workflow/";

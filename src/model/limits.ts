@@ -33,12 +33,16 @@ export const LIMITS = {
   journalInFlight: 4 * MiB,
   /** One piece of a run's log: characters. */
   runLogPiece: 16 * KiB,
+  /** A run's log: bytes, of which the oldest go first but for the beginning. */
+  runLog: 4 * MiB,
   /** Attempts of one run that are made at once; further branches wait. */
   attemptsAtOnce: 16,
   /** What is kept of each output stream of a command: head and tail. */
   shellOutput: 256 * KiB,
   /** Times that an agent is told what is wrong with its answer. */
   agentCorrections: 2,
+  /** What is kept of one question's transcript. */
+  agentTranscript: 256 * KiB,
   /** Tools that one agent may be given. */
   agentTools: 64,
   /** After a run's deadline: to call off what runs and to undo what was done. */
@@ -154,6 +158,8 @@ export const LIMITS = {
   globs: 32,
   /** Prunes kept per project, as `sync` records them. */
   prunesKept: 100,
+  /** Runs that have ended: so many are kept per workflow, whatever their age. */
+  runsKept: 200,
   /** A removed resource's history is kept this long, and longer while an effect of it is open. */
   removedKeptMs: 30 * 24 * 60 * MINUTE,
 } as const;

@@ -91,6 +91,8 @@ export type ResourceSummary = Omit<StoredResource, "resource"> & {
   metadata: ManagedResource["metadata"];
   observedGeneration: number;
   conditions: ManagedResourceCondition[];
+  /** Its current child run. */
+  workflowRun?: WorkflowRunLink;
 };
 
 /** One line for people and logs: `pull-request acme/widgets#42`. */

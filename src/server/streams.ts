@@ -1,5 +1,6 @@
 import { isConditionTrue } from "../model/condition.ts";
 import type { ResourceEvent } from "../model/event.ts";
+import { isWorkflowLane } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock } from "../model/ports.ts";
 import type { ResourceSummary, StoredResource } from "../model/resource.ts";
@@ -8,8 +9,10 @@ import type { Changes, Touched } from "./changes.ts";
 import type { EventsQuery, WatchItem } from "./protocol.ts";
 import { nextTurn } from "./turn.ts";
 
+/** What tells a stream that there may be something to read. */
+export type WakeSources = { changes: Changes; clock: Clock };
 /** What streams are made of. */
-export type StreamSources = { store: StoreReader; changes: Changes; clock: Clock };
+export type StreamSources = WakeSources & { store: StoreReader };
 
 // A busy server touches thousands of resources a second; one read per stream this often shows people
 // all they can see. The first read after a quiet time is at once.
@@ -92,6 +95,7 @@ async function changeOf(
   shown: Map<string, ResourceSummary>,
   touched: Touched,
 ): Promise<WatchItem[]> {
+  if (isWorkflowLane(touched.resourceManager)) return [];
   const stored = await store.get(touched);
   const before = shown.get(touched.uid);
   const now = stored && summaryOf(stored);
@@ -110,6 +114,7 @@ function summaryOf({ resource, ...rest }: StoredResource): ResourceSummary {
     metadata: resource.metadata,
     observedGeneration: resource.status.observedGeneration,
     conditions: resource.status.conditions,
+    ...(resource.status.workflowRun ? { workflowRun: resource.status.workflowRun } : {}),
   };
 }
 
@@ -127,7 +132,7 @@ function matches(query: ListQuery, resource: ResourceSummary): boolean {
 }
 
 /** Collects touches from now on, so that none between two reads is lost. */
-function createWake({ changes, clock }: StreamSources, signal: AbortSignal) {
+export function createWake({ changes, clock }: WakeSources, signal: AbortSignal) {
   let dirty = new Map<string, Touched>();
   let ring = false;
   let resolve: (() => void) | undefined;

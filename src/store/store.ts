@@ -13,125 +13,130 @@ import type {
   ResourceSummary,
   StoredResource,
 } from "../model/resource.ts";
+import type { RunEnding, StoredRun } from "../model/run.ts";
 import type { PruneRecord, StoredSyncSet, SyncReport, SyncSet } from "../model/sync.ts";
+import type { RunReader, RunStore } from "./runs.ts";
 
 /**
  * What the server needs of a store: coarse operations, each one transaction, so that a remote
  * database can implement it. Every write that is acknowledged is durable.
  * All methods throw PiWorkflowsError only.
  */
-export type ResourceManagerStore = StoreReader & {
-  /** Starts a new server epoch: claims of every earlier one are void at once (F-7). */
-  beginEpoch(): Promise<{ epoch: number; recovered: number }>;
+export type ResourceManagerStore = StoreReader &
+  RunStore & {
+    /** Starts a new server epoch: claims of every earlier one are void at once (F-7). */
+    beginEpoch(): Promise<{ epoch: number; recovered: number }>;
 
-  /** Records a definition that the server accepted; its lane's queue rows become claimable. */
-  acceptManager(project: string, manager: ResolvedManager): Promise<ManagerRecord>;
+    /** Records a definition that the server accepted; its lane's queue rows become claimable. */
+    acceptManager(project: string, manager: ResolvedManager): Promise<ManagerRecord>;
 
-  /** Applies up to LIMITS.batch changes: all of them or, when one is refused, none (A-10). */
-  applyBatch(batch: ApplyBatch): Promise<BatchReceipt>;
+    /** Applies up to LIMITS.batch changes: all of them or, when one is refused, none (A-10). */
+    applyBatch(batch: ApplyBatch): Promise<BatchReceipt>;
 
-  /**
-   * Requests deletion: sets `deletionTimestamp` once and enqueues, or removes the resource where it
-   * has no finalizers (D-1). `force` drops finalizers and reports unsettled effects (D-8).
-   */
-  delete(request: DeleteRequest): Promise<DeleteReceipt>;
+    /**
+     * Requests deletion: sets `deletionTimestamp` once and enqueues, or removes the resource where it
+     * has no finalizers (D-1). `force` drops finalizers and reports unsettled effects (D-8).
+     */
+    delete(request: DeleteRequest): Promise<DeleteReceipt>;
 
-  /** Sets or lifts `suspended`; lifting enqueues. */
-  suspend(ref: ResourceRef, suspended: boolean): Promise<StoredResource>;
+    /** Sets or lifts `suspended`; lifting enqueues. */
+    suspend(ref: ResourceRef, suspended: boolean): Promise<StoredResource>;
 
-  /** Marks keys dirty (Q-1, Q-2). Unknown or removed uids are skipped. Returns how many were marked. */
-  enqueue(requests: EnqueueRequest[]): Promise<number>;
+    /** Marks keys dirty (Q-1, Q-2). Unknown or removed uids are skipped. Returns how many were marked. */
+    enqueue(requests: EnqueueRequest[]): Promise<number>;
 
-  /** Claims up to `request.limit` ready keys, lanes in the order given (Q-7, Q-8). */
-  claim(request: ClaimRequest): Promise<Claimed[]>;
+    /** Claims up to `request.limit` ready keys, lanes in the order given (Q-7, Q-8). */
+    claim(request: ClaimRequest): Promise<Claimed[]>;
 
-  /** Extends a claim. @throws LEASE_LOST */
-  renew(claim: Claim, expiresAt: number): Promise<void>;
+    /** Extends a claim. @throws LEASE_LOST */
+    renew(claim: Claim, expiresAt: number): Promise<void>;
 
-  /**
-   * Ends a pass: status, conditions, queue row, event, pass record, and the next claims, in one
-   * transaction (G-8). Idempotent per claim (F-6).
-   * @throws LEASE_LOST when another claim has taken over or the resource is another (D-5);
-   * BAD_REQUEST, TOO_LARGE, NOT_JSON when the outcome can't be stored: the claim is kept, and the
-   * caller settles it again as failed.
-   */
-  settle(request: SettleRequest): Promise<SettleReceipt>;
+    /**
+     * Ends a pass: status, conditions, queue row, event, pass record, and the next claims, in one
+     * transaction (G-8). Idempotent per claim (F-6).
+     * For a run, `run` says what became of it, beside the outcome `settled`; its state, and the wake of
+     * its parent, are in that transaction (R-2).
+     * @throws LEASE_LOST when another claim has taken over or the resource is another (D-5);
+     * BAD_REQUEST, TOO_LARGE, NOT_JSON when the outcome can't be stored: the claim is kept, and the
+     * caller settles it again as failed.
+     */
+    settle(request: SettleRequest): Promise<SettleReceipt>;
 
-  /** Adds or removes a finalizer, durable when it resolves (D-2, D-3, D-4). */
-  setFinalizer(
-    claim: Claim,
-    name: string,
-    present: boolean,
-  ): Promise<ManagedResource["metadata"] | undefined>;
+    /** Adds or removes a finalizer, durable when it resolves (D-2, D-3, D-4). */
+    setFinalizer(
+      claim: Claim,
+      name: string,
+      present: boolean,
+    ): Promise<ManagedResource["metadata"] | undefined>;
 
-  /**
-   * Records that an effect is about to be called, or says why not to (E-1 to E-4). `observe` in
-   * answer to a proof of absence, with `effect.parked`, means that its calls are used up: end the
-   * pass as parked.
-   * @throws EFFECT_CONFLICT for another request under one key, and for an effect that this very
-   * pass is applying; LEASE_LOST, TOO_LARGE
-   */
-  beginEffect(claim: Claim, request: BeginEffect): Promise<EffectDecision>;
+    /**
+     * Records that an effect is about to be called, or says why not to (E-1 to E-4). `observe` in
+     * answer to a proof of absence, with `effect.parked`, means that its calls are used up: end the
+     * pass as parked.
+     * @throws EFFECT_CONFLICT for another request under one key, and for an effect that this very
+     * pass is applying; LEASE_LOST, TOO_LARGE
+     */
+    beginEffect(claim: Claim, request: BeginEffect): Promise<EffectDecision>;
 
-  /**
-   * Records how a begun effect ended. A fenced claim may still move its own effect from
-   * `indeterminate` to `applied` or `rejected` for the same fingerprint (E-10).
-   */
-  settleEffect(claim: Claim, settlement: SettleEffect): Promise<StoredEffect>;
+    /**
+     * Records how a begun effect ended. A fenced claim may still move its own effect from
+     * `indeterminate` to `applied` or `rejected` for the same fingerprint (E-10).
+     */
+    settleEffect(claim: Claim, settlement: SettleEffect): Promise<StoredEffect>;
 
-  /** Settles an open effect by hand and enqueues its resource. @throws EFFECT_NOT_OPEN, NOT_FOUND */
-  resolveEffect(
-    uid: string,
-    key: string,
-    outcome: EffectOutcome & { state: "applied" | "rejected" },
-    by: string,
-  ): Promise<StoredEffect>;
+    /** Settles an open effect by hand and enqueues its resource. @throws EFFECT_NOT_OPEN, NOT_FOUND */
+    resolveEffect(
+      uid: string,
+      key: string,
+      outcome: EffectOutcome & { state: "applied" | "rejected" },
+      by: string,
+    ): Promise<StoredEffect>;
 
-  /**
-   * Appends an event, or folds it into an equal one (R-7). On behalf of a pass, with its claim (F-1).
-   * @throws NOT_FOUND, LEASE_LOST, TOO_LARGE
-   */
-  appendEvent(uid: string, event: EventInput, claim?: Claim): Promise<ResourceEvent>;
+    /**
+     * Appends an event, or folds it into an equal one (R-7). On behalf of a pass, with its claim (F-1).
+     * @throws NOT_FOUND, LEASE_LOST, TOO_LARGE
+     */
+    appendEvent(uid: string, event: EventInput, claim?: Claim): Promise<ResourceEvent>;
 
-  /**
-   * Enqueues every live resource that has no queue row, but for suspended ones and those that the
-   * runtime has stopped trying; additive and idempotent (R-5, R-6).
-   */
-  repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
+    /**
+     * Enqueues every live resource that has no queue row, but for suspended ones and those that the
+     * runtime has stopped trying; additive and idempotent (R-5, R-6).
+     */
+    repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
 
-  /** Enables sync for a project, or changes the settings of its set; the report stays. */
-  putSyncSet(set: SyncSet): Promise<void>;
+    /** Enables sync for a project, or changes the settings of its set; the report stays. */
+    putSyncSet(set: SyncSet): Promise<void>;
 
-  /** Ends sync for a project; its resources stay. False where it was not enabled. */
-  removeSyncSet(project: string): Promise<boolean>;
+    /** Ends sync for a project; its resources stay. False where it was not enabled. */
+    removeSyncSet(project: string): Promise<boolean>;
 
-  /**
-   * Records what a sync came to, with the resources that are not as the source says: they get the
-   * condition `Synced=False`, and others that had it are synced again. Returns the
-   * resources that changed. @throws NOT_FOUND where the set was removed meanwhile
-   */
-  recordSync(project: string, record: SyncRecord): Promise<MarkedResource[]>;
+    /**
+     * Records what a sync came to, with the resources that are not as the source says: they get the
+     * condition `Synced=False`, and others that had it are synced again. Returns the
+     * resources that changed. @throws NOT_FOUND where the set was removed meanwhile
+     */
+    recordSync(project: string, record: SyncRecord): Promise<MarkedResource[]>;
 
-  /** What a source of a lane last remembered under its name; undefined where nothing. */
-  sourceMark(lane: number, source: string): Promise<string | undefined>;
-  putSourceMark(lane: number, source: string, mark: string): Promise<void>;
+    /** What a source of a lane last remembered under its name; undefined where nothing. */
+    sourceMark(lane: number, source: string): Promise<string | undefined>;
+    putSourceMark(lane: number, source: string, mark: string): Promise<void>;
 
-  /** Resources of a lane, live and removed, that changed after a version of the store. */
-  changedSince(lane: number, version: number): Promise<{ uid: string; key: string }[]>;
+    /** Resources of a lane, live and removed, that changed after a version of the store. */
+    changedSince(lane: number, version: number): Promise<{ uid: string; key: string }[]>;
 
-  /** Whether this delivery of a webhook was taken before, as far back as is remembered. */
-  isDelivered(webhook: string, delivery: string): Promise<boolean>;
-  /** @throws TOO_LARGE past LIMITS.deliveryId */
-  recordDelivery(webhook: string, delivery: string): Promise<void>;
+    /** Whether this delivery of a webhook was taken before, as far back as is remembered. */
+    isDelivered(webhook: string, delivery: string): Promise<boolean>;
+    /** @throws TOO_LARGE past LIMITS.deliveryId */
+    recordDelivery(webhook: string, delivery: string): Promise<void>;
 
-  /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
-  retain(limit: number): Promise<number>;
+    /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
+    retain(limit: number): Promise<number>;
 
-  close(): Promise<void>;
-};
+    close(): Promise<void>;
+  };
 
 /** Everything that reads; the query-only reader implements just this. */
-export type StoreReader = {
+export type StoreReader = RunReader & {
   info(): Promise<StoreInfo>;
   get(ref: ResourceRef): Promise<StoredResource | undefined>;
   /** One page, ordered by (project, manager, key); `next` continues it. */
@@ -174,6 +179,7 @@ export type StoreInfo = {
   revision: number;
   schemaVersion: number;
   sqliteVersion: string;
+  /** Live ones of resource managers; runs don't count. */
   resources: number;
 };
 
@@ -232,6 +238,8 @@ export type Claimed = {
   project: string;
   manager: string;
   resource: ManagedResource;
+  /** Present where the key is a run: its state is `running` now, and it is in a new epoch. */
+  run?: StoredRun;
   cause: WakeCause;
   attempts: number;
   crashAttempts: number;
@@ -244,6 +252,8 @@ export type SettleRequest = {
   /** The generation and version that the pass read. */
   observedGeneration: number;
   outcome: PassOutcome;
+  /** How the pass of a run ended, with `outcome` `settled`; absent for `failed` and `crashed`. */
+  run?: RunEnding;
   startedAt: number;
   durationMs: number;
   /** In [0, 1): the jitter of a backoff (B-2). */

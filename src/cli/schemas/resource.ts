@@ -109,7 +109,13 @@ export const storedResource = exactly<StoredResource>()(
 
 export const resourceSummary = exactly<ResourceSummary>()(
   z
-    .strictObject({ ...kept, metadata, observedGeneration: count, conditions: z.array(condition) })
+    .strictObject({
+      ...kept,
+      metadata,
+      observedGeneration: count,
+      conditions: z.array(condition),
+      workflowRun: workflowRun.exactOptional(),
+    })
     .meta({ id: "ResourceSummary", description: "A resource without its spec and status" }),
 );
 

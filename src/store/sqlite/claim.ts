@@ -1,4 +1,5 @@
 import { PiWorkflowsError } from "../../model/errors.ts";
+import { isWorkflowLane } from "../../model/graph.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Ids } from "../../model/ports.ts";
 import { CLASS_DELAY_MS, QUEUE_CLASSES, type WakeCause } from "../../model/queue.ts";
@@ -9,6 +10,8 @@ import { leaseLost } from "./errors.ts";
 import { laneRow, type LaneRow } from "./managers.ts";
 import { endPass } from "./pass-end.ts";
 import { managedResource, type ManagedRow } from "./resource-row.ts";
+import { beginRunPass, prepareRun } from "./runs/pass.ts";
+import { LINK_COLUMNS, LINK_TABLES } from "./runs/run-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The longest that a claim may still last: past it, an `expiresAt` is a mistake (T-1). */
@@ -35,11 +38,28 @@ export function claimReady(tx: Transaction, request: ClaimRequest, ids: Ids): Cl
     if (room <= 0) continue;
     const names = laneRow(tx, lane);
     if (names?.accepted_at == null) continue;
-    for (const head of heads(tx, lane, room)) {
-      claimed.push(claimOne(tx, head.resource_id, { ids, names, leaseMs: request.leaseMs }));
+    for (const id of readyIn(tx, names, room)) {
+      claimed.push(claimOne(tx, id, { ids, names, leaseMs: request.leaseMs }));
     }
   }
   return claimed;
+}
+
+/** Runs of a lane that one claim finds not to be handed out: more are looked at by the next. */
+const MOST_REFUSED = 100;
+
+/** The best rows of a lane; of a workflow's, those whose code it may still run. */
+function readyIn(tx: Transaction, { lane, manager }: LaneRow, room: number): number[] {
+  if (!isWorkflowLane(manager)) return heads(tx, lane, room).map((head) => head.resource_id);
+  const ready: number[] = [];
+  for (let refused = 0; refused <= MOST_REFUSED;) {
+    const found = heads(tx, lane, room).map((head) => head.resource_id);
+    const kept = found.filter((id) => prepareRun(tx, id));
+    ready.splice(0, ready.length, ...kept);
+    if (kept.length === found.length) break;
+    refused += found.length - kept.length;
+  }
+  return ready;
 }
 
 /** The best rows of a lane by effective rank, then by the order in which they were marked (Q-11). */
@@ -71,8 +91,9 @@ type HandedOut = ManagedRow & {
 
 const SELECT_HANDED_OUT = `SELECT r.uid, r.key, r.resource_version, r.generation, r.deletion_at,
     r.finalizers, r.observed_generation, r.conditions, r.status, q.cause, q.attempts,
-    q.crash_attempts, b.body
+    q.crash_attempts, b.body, ${LINK_COLUMNS}
   FROM queue q JOIN resource r ON r.id = q.resource_id JOIN spec_body b ON b.id = r.body_id
+  ${LINK_TABLES}
   WHERE q.resource_id = ?`;
 
 function claimOne(
@@ -103,6 +124,7 @@ function claimOne(
     project: names.project,
     manager: names.manager,
     resource: managedResource(row, names.manager, row.body),
+    ...(isWorkflowLane(names.manager) ? { run: beginRunPass(tx, resourceId) } : {}),
     cause: row.cause,
     attempts: row.attempts,
     crashAttempts: row.crash_attempts,

@@ -1,21 +1,21 @@
 import { PiWorkflowsError } from "../../model/errors.ts";
-import { describeRef, type ManagedResource, type Origin } from "../../model/resource.ts";
-import { LIMITS } from "../../model/limits.ts";
-import type { Claim, DeleteReceipt, DeleteRequest } from "../store.ts";
-import { claimedResource, type ClaimedRow } from "./claimed.ts";
+import { describeRef, type Origin } from "../../model/resource.ts";
+import type { DeleteReceipt, DeleteRequest } from "../store.ts";
 import { openEffects } from "./effect-row.ts";
 import { enqueue } from "./enqueue.ts";
 import { appendEvent } from "./events.ts";
-import { laneRow } from "./managers.ts";
-import { metadataOf, parseList, type ResourceRow } from "./resource-row.ts";
+import { endRemoval } from "./finalizers.ts";
+import { parseList, type ResourceRow } from "./resource-row.ts";
 import {
   describeOrigin,
   insertGeneration,
   normal,
   resourceByRef,
+  resourceByUid,
   warning,
   type TargetRow,
 } from "./resources.ts";
+import { cancelOpenRuns } from "./runs/cancel.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** @throws NOT_FOUND, STALE */
@@ -77,7 +77,23 @@ export function requestDeletion(
   appendEvent(tx, row.id, normal("DeletionRequested", describeOrigin(origin)));
   if (removed) endRemoval(tx, row);
   else enqueue(tx, row, { cause: "delete" });
-  return { removed, version, generation };
+  return cancelChildren(tx, row) ?? { removed, version, generation };
+}
+
+/** The resource after the cancel of its child runs, whose end may have been all that it waited for. */
+function cancelChildren(
+  tx: Transaction,
+  row: Pick<TargetRow, "uid">,
+): ReturnType<typeof requestDeletion> | undefined {
+  if (cancelOpenRuns(tx, row.uid, "the deletion of its resource") === 0) return undefined;
+  const now = resourceByUid(tx, row.uid);
+  return (
+    now && {
+      removed: now.state === "removed",
+      version: now.resource_version,
+      generation: now.generation,
+    }
+  );
 }
 
 function forceRemoval(tx: Transaction, row: ResourceRow, origin: Origin): void {
@@ -111,72 +127,5 @@ function forceRemoval(tx: Transaction, row: ResourceRow, origin: Origin): void {
     row.id,
   );
   endRemoval(tx, row);
-}
-
-/** The resource is a tombstone from here on: nothing is queued for it (Q-13). */
-function endRemoval(tx: Transaction, row: Pick<ResourceRow, "id" | "uid">): void {
-  tx.run("DELETE FROM queue WHERE resource_id = ?", row.id);
-  const open = openEffects(tx, row).map(({ key }) => key);
-  const left = open.length === 0 ? "" : `; effects that may be left behind: ${open.join(", ")}`;
-  const event = open.length === 0 ? normal : warning;
-  appendEvent(tx, row.id, event("Removed", `no finalizer is left${left}`));
-}
-
-/**
- * Adds or removes a finalizer on behalf of a pass. Removing the last one of a resource that is
- * being deleted removes the resource in the same transaction (D-2), and returns nothing.
- * @throws LEASE_LOST, DELETING (D-3), TOO_LARGE, BAD_REQUEST
- */
-export function setFinalizer(
-  tx: Transaction,
-  claim: Claim,
-  change: { name: string; present: boolean },
-): ManagedResource["metadata"] | undefined {
-  const row = claimedResource(tx, claim);
-  const manager = laneRow(tx, row.lane)?.manager ?? "";
-  const before = parseList(row.finalizers);
-  if (before.includes(change.name) === change.present) return metadataOf(row, manager);
-  const after = change.present
-    ? [...before, checkFinalizer(row, before, change.name)]
-    : before.filter((name) => name !== change.name);
-  const removed = row.deletion_at !== null && after.length === 0;
-  const version = tx.nextVersion();
-  tx.run(
-    `UPDATE resource SET resource_version = ?, finalizers = ?, updated_at = ?, state = ?,
-       removed_at = ?, removed_by = ? WHERE id = ?`,
-    version,
-    JSON.stringify(after),
-    tx.now,
-    removed ? "removed" : "live",
-    removed ? tx.now : null,
-    removed ? claim.token : null,
-    row.id,
-  );
-  if (removed) {
-    endRemoval(tx, row);
-    return undefined;
-  }
-  return { ...metadataOf(row, manager), resourceVersion: version, finalizers: after };
-}
-
-function checkFinalizer(row: ClaimedRow, present: string[], name: string): string {
-  if (row.deletion_at !== null) {
-    throw new PiWorkflowsError(
-      "DELETING",
-      `finalizer ${name} can't be added to ${row.key}: it is being deleted`,
-    );
-  }
-  if (name === "" || name.length > LIMITS.key) {
-    throw new PiWorkflowsError(
-      "BAD_REQUEST",
-      `a finalizer's name must have 1 to ${LIMITS.key} characters`,
-    );
-  }
-  if (present.length >= LIMITS.finalizers) {
-    throw new PiWorkflowsError(
-      "TOO_LARGE",
-      `${row.key} has ${present.length} finalizers already; ${LIMITS.finalizers} are allowed`,
-    );
-  }
-  return name;
+  cancelChildren(tx, row);
 }

@@ -66,12 +66,15 @@ function wake(tx: Transaction, candidate: Candidate | undefined, request: Wake):
   return true;
 }
 
+/** Wakes a live resource by its uid. */
+export function wakeUid(tx: Transaction, uid: string, request: Wake): boolean {
+  const sql = `${CANDIDATES} WHERE r.uid = ? AND r.state = 'live'`;
+  return wake(tx, tx.get<Candidate>(sql, uid), request);
+}
+
 function wakeOne(tx: Transaction, request: EnqueueRequest): boolean {
   const { target } = request;
-  if ("uid" in target) {
-    const sql = `${CANDIDATES} WHERE r.uid = ? AND r.state = 'live'`;
-    return wake(tx, tx.get<Candidate>(sql, target.uid), request);
-  }
+  if ("uid" in target) return wakeUid(tx, target.uid, request);
   if ("lane" in target) return false;
   const lane = findLane(tx, target.project, target.resourceManager);
   if (lane === undefined) return false;

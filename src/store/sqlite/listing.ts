@@ -3,7 +3,8 @@ import { LIMITS } from "../../model/limits.ts";
 import type { ResourceSummary } from "../../model/resource.ts";
 import type { ListQuery } from "../store.ts";
 import type { Connection, SqlValue } from "./connection.ts";
-import { laneRows, type LaneRow } from "./managers.ts";
+import { managerLanes, type LaneRow } from "./managers.ts";
+import { LINK_COLUMNS, LINK_TABLES, type LinkColumns } from "./runs/run-row.ts";
 import { RESOURCE_COLUMNS, resourceSummary, type ResourceRow } from "./resource-row.ts";
 
 /** The place after which a page continues. */
@@ -20,12 +21,12 @@ export function listResources(
   const limit = Math.max(1, Math.min(query.limit ?? LIMITS.page, LIMITS.page));
   const cursor = query.after === undefined ? undefined : decode(query.after);
   const filter = filterOf(query);
-  const found: (ResourceRow & LaneRow)[] = [];
-  for (const lane of laneRows(connection, query)) {
+  const found: (ResourceRow & LinkColumns & LaneRow)[] = [];
+  for (const lane of managerLanes(connection, query)) {
     const from = startIn(lane, cursor);
     if (from === undefined) continue;
-    const rows = connection.all<ResourceRow>(
-      `SELECT ${RESOURCE_COLUMNS} FROM resource r
+    const rows = connection.all<ResourceRow & LinkColumns>(
+      `SELECT ${RESOURCE_COLUMNS}, ${LINK_COLUMNS} FROM resource r ${LINK_TABLES}
        WHERE r.lane = ? AND r.key > ? AND r.state = 'live' ${filter.sql} ORDER BY r.key LIMIT ?`,
       lane.lane,
       from,

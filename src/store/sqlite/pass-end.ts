@@ -1,17 +1,20 @@
 import type { Condition } from "../../model/condition.ts";
+import { isWorkflowLane } from "../../model/graph.ts";
 import { LIMITS, truncate } from "../../model/limits.ts";
 import type { PassOutcome, PassRecord } from "../../model/pass.ts";
 import { QUEUE_CLASSES, classOf } from "../../model/queue.ts";
 import { redactText } from "../../model/redact.ts";
+import type { RunEnding } from "../../model/run.ts";
 import type { SettleReceipt } from "../store.ts";
 import type { ClaimedRow } from "./claimed.ts";
-import { leaveEffects } from "./effects.ts";
+import { leaveEffects, type OpenEffect } from "./effects.ts";
 import { NEVER } from "./enqueue.ts";
 import { appendEvent } from "./events.ts";
 import { laneRow } from "./managers.ts";
 import { nextPass, slowed, type NextPass } from "./next-pass.ts";
 import { insertPass } from "./passes.ts";
 import { normal, warning } from "./resources.ts";
+import { endRunPass } from "./runs/pass.ts";
 import { writeStatus } from "./status.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -20,12 +23,17 @@ export type PassEnd = {
   reconcileId: string;
   observedGeneration: number;
   outcome: PassOutcome;
+  /** Of a run's pass that was not cut short. */
+  run?: RunEnding;
   startedAt: number;
   durationMs: number;
   random: number;
 };
 
-/** Writes all that a pass leaves behind: status, queue row, events and record (G-8). */
+/**
+ * Writes all that a pass leaves behind: status, or what became of the run, queue row, events and
+ * record (G-8).
+ */
 export function endPass(
   tx: Transaction,
   row: ClaimedRow,
@@ -36,12 +44,11 @@ export function endPass(
   const decided = nextPass(row, outcome, { queueTime: tx.queueTime, random: end.random });
   const hot = decided.hot && !movedEffects(tx, row);
   const next = hot ? slowed(decided, tx.queueTime) : decided;
-  const { stalled } = next;
-  const { resourceVersion, moved } = writeStatus(tx, row, { ...end, stalled, openEffects });
-  const readyAt = release(tx, row, next);
-  writeEvents(tx, row, { outcome, next, hot, moved });
   const lane = laneRow(tx, row.lane);
-  const detail = detailOf(outcome);
+  const left = isWorkflowLane(lane?.manager ?? "")
+    ? leaveRun(tx, row, { end, next })
+    : leaveResource(tx, row, { end, next, hot, openEffects });
+  const { resourceVersion, readyAt, detail } = left;
   const record: PassRecord = {
     reconcileId: end.reconcileId,
     uid: row.uid,
@@ -59,6 +66,36 @@ export function endPass(
   const receipt = { record, resourceVersion, ...(readyAt === undefined ? {} : { readyAt }) };
   insertPass(tx, row, receipt);
   return receipt;
+}
+
+type Left = { resourceVersion: number; readyAt: number | undefined; detail: string | undefined };
+
+function leaveResource(
+  tx: Transaction,
+  row: ClaimedRow,
+  pass: { end: PassEnd; next: NextPass; hot: boolean; openEffects: OpenEffect[] },
+): Left {
+  const { end, next, hot, openEffects } = pass;
+  const { outcome } = end;
+  const status = { ...end, stalled: next.stalled, openEffects };
+  const { resourceVersion, moved } = writeStatus(tx, row, status);
+  const readyAt = release(tx, row, next);
+  writeEvents(tx, row, { outcome, next, hot, moved });
+  return { resourceVersion, readyAt, detail: detailOf(outcome) };
+}
+
+function leaveRun(
+  tx: Transaction,
+  row: ClaimedRow,
+  { end, next }: { end: PassEnd; next: NextPass },
+): Left {
+  const { outcome, run } = end;
+  writeEvents(tx, row, { outcome, next, hot: false, moved: [] });
+  const after = endRunPass(tx, row.id, end, next);
+  const readyAt = after && release(tx, row, after);
+  const told = run && "message" in run ? `${run.state}: ${run.message}` : run?.state;
+  const detail = told === undefined ? detailOf(outcome) : truncate(redactText(told));
+  return { resourceVersion: row.resource_version, readyAt, detail };
 }
 
 /** Ends the claim: the key waits for what comes first, or leaves the queue. Returns the wall time. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
 import type { Snapshot } from "../../model/batch.ts";
+import { isWorkflowLane } from "../../model/graph.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Origin, ResourceRef, StoredResource } from "../../model/resource.ts";
 import type { GenerationRecord, StoreInfo, StoreReader } from "../store.ts";
@@ -22,6 +23,8 @@ import {
   type ResourceRow,
 } from "./resource-row.ts";
 import { liveResource, removedResource } from "./resources.ts";
+import { LINK_COLUMNS, LINK_TABLES, type LinkColumns } from "./runs/run-row.ts";
+import { runReads } from "./runs/run-store.ts";
 import { readSnapshot } from "./snapshot.ts";
 import { readPrunes, readSyncSets } from "./sync-sets.ts";
 
@@ -86,6 +89,7 @@ export function createReader(connection: Connection, { time, guard }: ReaderPort
     syncSets: (project) => read(() => readSyncSets(connection, project)),
     prunes: (project) => read(() => readPrunes(connection, project)),
     removed: (ref) => read(() => getRemoved(connection, ref)),
+    ...runReads(connection, read),
     lanes: (only) => read(() => lanesOf(connection, time(), only)),
   };
 }
@@ -95,7 +99,8 @@ function storeInfo(connection: Connection): StoreInfo {
     "SELECT store_id, epoch, revision FROM store_state",
   );
   const count = connection.get<{ count: number }>(
-    "SELECT count(*) AS count FROM resource WHERE state = 'live'",
+    `SELECT (SELECT count(*) FROM resource WHERE state = 'live')
+       - (SELECT count(*) FROM run WHERE ended_at IS NULL) AS count`,
   );
   return {
     storeId: row?.store_id ?? "",
@@ -112,10 +117,11 @@ export function getResource(
   connection: Pick<Connection, "get">,
   ref: ResourceRef,
 ): StoredResource | undefined {
-  const row = connection.get<ResourceRow & LaneNames & { body: string }>(
-    `SELECT ${RESOURCE_COLUMNS}, b.body, m.name AS manager, p.path AS project
+  if (isWorkflowLane(ref.resourceManager)) return undefined;
+  const row = connection.get<ResourceRow & LaneNames & LinkColumns & { body: string }>(
+    `SELECT ${RESOURCE_COLUMNS}, ${LINK_COLUMNS}, b.body, m.name AS manager, p.path AS project
      FROM project p JOIN manager m ON m.project_id = p.id JOIN resource r ON r.lane = m.lane
-     JOIN spec_body b ON b.id = r.body_id
+     JOIN spec_body b ON b.id = r.body_id ${LINK_TABLES}
      WHERE p.path = ? AND m.name = ? AND r.key = ? AND r.state = 'live'`,
     ref.project,
     ref.resourceManager,
@@ -126,10 +132,11 @@ export function getResource(
 
 /** The tombstone of the resource that was removed last under a name. */
 function getRemoved(connection: Connection, ref: ResourceRef): StoredResource | undefined {
-  const row = connection.get<ResourceRow & LaneNames & { body: string }>(
-    `SELECT ${RESOURCE_COLUMNS}, b.body, m.name AS manager, p.path AS project
+  if (isWorkflowLane(ref.resourceManager)) return undefined;
+  const row = connection.get<ResourceRow & LaneNames & LinkColumns & { body: string }>(
+    `SELECT ${RESOURCE_COLUMNS}, ${LINK_COLUMNS}, b.body, m.name AS manager, p.path AS project
      FROM project p JOIN manager m ON m.project_id = p.id JOIN resource r ON r.lane = m.lane
-     JOIN spec_body b ON b.id = r.body_id
+     JOIN spec_body b ON b.id = r.body_id ${LINK_TABLES}
      WHERE p.path = ? AND m.name = ? AND r.key = ? AND r.state = 'removed'
      ORDER BY r.removed_at DESC, r.id DESC LIMIT 1`,
     ref.project,

@@ -7,6 +7,8 @@ import type {
   StoredResource,
 } from "../../model/resource.ts";
 
+import { linkOf, type LinkColumns } from "./runs/run-row.ts";
+
 /** A row of `resource`. */
 export type ResourceRow = {
   id: number;
@@ -36,6 +38,8 @@ export type ResourceRow = {
   created_at: number;
   updated_at: number;
   removed_by: string | null;
+  /** Row id of the run that it asked for last. */
+  current_run: number | null;
 };
 
 /** The columns of a ResourceRow, for a query in which the table is called `r`. */
@@ -43,7 +47,7 @@ export const RESOURCE_COLUMNS = `r.id, r.uid, r.lane, r.key, r.state, r.resource
   r.generation, r.body_id, r.spec_hash, r.deletion_at, r.finalizers, r.labels, r.depends_on,
   r.owner_kind, r.owner_name, r.file, r.origin, r.prunable, r.suspended, r.observed_generation,
   r.conditions, r.status, r.ready_generation, r.held_generation, r.created_at, r.updated_at,
-  r.removed_by`;
+  r.removed_by, r.current_run`;
 
 /** A lane's names. */
 export type LaneNames = { project: string; manager: string };
@@ -60,9 +64,13 @@ export type ManagedRow = Pick<
   | "observed_generation"
   | "conditions"
   | "status"
->;
+> &
+  LinkColumns;
 
-type MetadataRow = Omit<ManagedRow, "observed_generation" | "conditions" | "status">;
+type MetadataRow = Omit<
+  ManagedRow,
+  "observed_generation" | "conditions" | "status" | keyof LinkColumns
+>;
 
 export function metadataOf(row: MetadataRow, manager: string): ManagedResource["metadata"] {
   return {
@@ -85,21 +93,25 @@ export function managedResource(row: ManagedRow, manager: string, body: string):
     status: {
       observedGeneration: row.observed_generation,
       conditions: conditionsOf(row),
+      ...linkOf(row),
       resourceManagerStatus: JSON.parse(row.status) as unknown,
     },
   };
 }
 
-export function storedResource(row: ResourceRow & LaneNames & { body: string }): StoredResource {
+export function storedResource(
+  row: ResourceRow & LaneNames & LinkColumns & { body: string },
+): StoredResource {
   return { ...common(row), resource: managedResource(row, row.manager, row.body) };
 }
 
-export function resourceSummary(row: ResourceRow & LaneNames): ResourceSummary {
+export function resourceSummary(row: ResourceRow & LaneNames & LinkColumns): ResourceSummary {
   return {
     ...common(row),
     metadata: metadataOf(row, row.manager),
     observedGeneration: row.observed_generation,
     conditions: conditionsOf(row),
+    ...linkOf(row),
   };
 }
 

@@ -7,10 +7,12 @@ import { findClaimed, type ClaimedRow } from "./claimed.ts";
 import { leaveEffects } from "./effects.ts";
 import { checkDelay } from "./enqueue.ts";
 import { leaseLost } from "./errors.ts";
+import { isWorkflowLane } from "../../model/graph.ts";
 import { laneRow } from "./managers.ts";
 import { endPass } from "./pass-end.ts";
 import { insertPass, settledBefore } from "./passes.ts";
 import { resourceByUid } from "./resources.ts";
+import { checkRunEnd } from "./runs/pass.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
@@ -24,19 +26,23 @@ export function settle(tx: Transaction, request: SettleRequest, ids: Ids): Settl
     const before = settledBefore(tx, request.claim);
     if (before) return { ...before, claimed: [] };
   } else {
-    checkRequest(row, request);
+    checkRequest(tx, row, request);
   }
   const receipt = row === undefined ? settleRemoved(tx, request) : endPass(tx, row, request);
   return { ...receipt, claimed: request.next ? claimReady(tx, request.next, ids) : [] };
 }
 
-function checkRequest(row: ClaimedRow, { outcome, observedGeneration }: SettleRequest): void {
+function checkRequest(tx: Transaction, row: ClaimedRow, request: SettleRequest): void {
+  const { outcome, observedGeneration } = request;
   if (observedGeneration !== row.read_generation) {
     throw new PiWorkflowsError(
       "BAD_REQUEST",
       `the pass of ${row.key} read generation ${row.read_generation}, not ${observedGeneration}`,
     );
   }
+  const isRun = isWorkflowLane(laneRow(tx, row.lane)?.manager ?? "");
+  if (isRun) checkRunEnd(outcome, request.run);
+  else if (request.run) throw new PiWorkflowsError("BAD_REQUEST", `${row.key} is not a run`);
   if (outcome.kind !== "requeueAfter") return;
   checkDelay(outcome.delayMs);
   if (outcome.delayMs === 0) {

@@ -1,7 +1,7 @@
 import type { Snapshot, SnapshotEntry } from "../../model/batch.ts";
 import type { Owner } from "../../model/resource.ts";
 import type { Connection } from "./connection.ts";
-import { laneRows } from "./managers.ts";
+import { managerLanes } from "./managers.ts";
 import { parseLabels, parseList } from "./resource-row.ts";
 
 /** The columns of SELECT_ENTRIES. */
@@ -30,7 +30,7 @@ export function readSnapshot(connection: Connection, project: string): Snapshot 
   // One read transaction, so that the revision fits the rows where another process writes.
   return connection.database.transaction(() => {
     const state = connection.get<{ revision: number }>("SELECT revision FROM store_state");
-    const resources = laneRows(connection, { project }).flatMap(({ lane, manager }) =>
+    const resources = managerLanes(connection, { project }).flatMap(({ lane, manager }) =>
       connection.rows<Row>(SELECT_ENTRIES, lane).map((row) => toEntry(manager, row)),
     );
     return { revision: state?.revision ?? 0, resources };

@@ -5,16 +5,18 @@ import { applyBatch } from "./apply.ts";
 import { beginEpoch, claimReady, renewClaim } from "./claim.ts";
 import { Connection } from "./connection.ts";
 import { assertDurable, openDatabase } from "./database.ts";
-import { deleteResource, setFinalizer } from "./deletion.ts";
+import { deleteResource } from "./deletion.ts";
 import { beginEffect, resolveEffect, settleEffect } from "./effects.ts";
 import { enqueueAll, repair } from "./enqueue.ts";
 import { guarded } from "./errors.ts";
 import { eventOf } from "./events.ts";
+import { setFinalizer } from "./finalizers.ts";
 import { GroupCommit } from "./group.ts";
 import { acceptManager } from "./managers.ts";
 import { QueueTime } from "./queue-time.ts";
 import { createReader } from "./reader.ts";
 import { retain } from "./retention.ts";
+import { runWrites } from "./runs/run-store.ts";
 import { settle } from "./settle.ts";
 import { sourceStore } from "./source-marks.ts";
 import { deleteOrphans } from "./staging.ts";
@@ -86,6 +88,7 @@ export function createStore(
     appendEvent: (uid, event, claim) =>
       group.write("appendEvent", (tx) => eventOf(tx, { uid, claim }, event)),
     repair: async (options) => ({ enqueued: await repair(group, options?.dryRun === true) }),
+    ...runWrites(group, ids),
     ...syncWrites(group),
     ...sourceStore(connection, group, guard),
     retain: (limit) => group.write("retain", (tx) => retain(tx, limit)),
