@@ -7,11 +7,13 @@ import type { AttemptRef, JournalInput, RunEnding } from "../model/run.ts";
  */
 export type GraphState = {
   phase: "running" | "stopping" | "compensating" | "ended";
+  /** In this pass: nothing more is begun. Not in the journal, so gone after it. */
+  paused: boolean;
   /** The number that the next entry of a node gets. Depends on the journal alone. */
   nextVisit: number;
   /** Entries of nodes that have not ended. */
   active: readonly Visit[];
-  /** Times that each loop edge was taken, by its place; of branches, by their scope. */
+  /** Times in a row that loop edges were taken, by scope and place; none once their node went on. */
   loops: Readonly<Record<string, number>>;
   /** Branches that have arrived at each open join. */
   arrivals: Readonly<Record<string, number>>;
@@ -23,27 +25,50 @@ export type GraphState = {
 
 export type UndoList = { ref: AttemptRef; rest: UndoList } | undefined;
 
+/**
+ * One entry of a node, until it has ended.
+ * - `ready`: to be executed; a pure node stays so until its end.
+ * - `begun`: its beginning is in the journal; a checkpoint: its question is asked, nothing runs.
+ * - `stopped`: it had begun and was called off; what it came to is awaited.
+ * - `ambiguous`: a person must say how it ended.
+ */
 export type Visit = AttemptRef & {
   /** The branches around it, outermost first, so that joins and loops of branches are told apart. */
   scope: string;
-  state: "ready" | "begun" | "ambiguous" | "stopped";
+  state: "ready" | "begun" | "stopped" | "ambiguous";
+  /** Attempts that failed, of those that count against its retries. */
+  failures: number;
 };
 
 /**
- * What happened: a line of the journal, of which the step function reads no values, or a wish that is
- * not kept in it: `pause` lets what runs end and begins nothing more in this pass.
+ * What happened: a line of the journal, of which the step function reads no values (but passes on the
+ * output of a result), or what is not kept in it: `start`, the first event of every fold, and `pause`,
+ * which lets what has begun end and begins nothing more in this pass.
+ *
+ * An engine folds `start` and the journal, dropping the commands; then journals `recovered` unless
+ * the journal is empty, and from there obeys the commands. Events about visits, or attempts, that are
+ * not active change nothing: a value that came too late is not to be journaled at all.
  */
 export type GraphEvent = JournalInput | { event: "start" } | { event: "pause" };
 
 /** What the engine is to do now. */
 export type GraphCommand =
-  /** Make one attempt, after `delayMs`. A checkpoint's attempt is to look for its answer. */
+  /**
+   * Make one attempt, after `delayMs`. For a checkpoint: journal `succeeded` where its answer is there,
+   * else `begun`, once.
+   */
   | ({ do: "execute"; delayMs: number } & AttemptRef)
-  /** Call off an attempt that runs; it will be journaled as `aborted`, or as what it came to. */
-  | ({ do: "abort" } & AttemptRef)
-  /** Journal that the end of this attempt can't be told. */
+  /**
+   * Call off an attempt. One that had begun is to be journaled as `aborted`, or as what it came to;
+   * one that had not is forgotten, and nothing of it is journaled.
+   */
+  | ({ do: "abort"; begun: boolean } & AttemptRef)
+  /** Journal `ambiguous`: the end of this attempt can't be told. */
   | ({ do: "park" } & AttemptRef)
-  /** Settle the pass like this. */
+  /**
+   * Settle the pass like this. Where it waits (`waiting`, `interrupted`), answers and resolutions are
+   * looked for once more: if one is journaled, the run goes on and this is void.
+   */
   | { do: "end"; ending: RunEnding };
 
 /** One step: pure, total, and the same for the same journal. */
