@@ -32,6 +32,7 @@ export const p7: Benchmark = {
       snapshot: (project) => store.snapshot(project),
       specs: (uids) => store.specs(uids),
       acceptManagers: async () => [],
+      acceptWorkflows: async () => [],
       commit: (batch) => store.applyBatch(batch),
     };
     const specs = Array.from({ length: count }, (_, index) => widget(index));

@@ -1,5 +1,6 @@
 import type { ManagerProposal } from "../model/batch.ts";
 import { toPiWorkflowsError } from "../model/errors.ts";
+import type { WorkflowProposal } from "../model/graph.ts";
 import type { ApplyReceipt, Plan } from "../model/plan.ts";
 import { batchesOf } from "./batches.ts";
 import { stepsOf } from "./changes.ts";
@@ -18,6 +19,11 @@ export type ApplyOptions = {
    */
   onError?: "stop" | "continue";
   origin?: OriginOf;
+  /**
+   * Workflows of the project, accepted before anything is written, so that the first pass finds them.
+   * Those that can't be used are no hindrance: they are not among these.
+   */
+  workflows?: readonly WorkflowProposal[];
   /** Called before the first batch and after each. */
   onProgress?: (progress: { done: number; total: number }) => void;
 };
@@ -37,6 +43,9 @@ export async function apply(
 ): Promise<ApplyReceipt> {
   if (options.onError !== "continue") refuseIncomplete(plan);
   for (const proposals of batchesOf(managers)) await target.acceptManagers(plan.project, proposals);
+  for (const proposals of batchesOf(options.workflows ?? [])) {
+    await target.acceptWorkflows(plan.project, proposals);
+  }
   const { writes, prunes } = stepsOf(plan, options.origin ?? {});
   const pruned = plan.prune.state === "clear" ? prunes : [];
   const report = beginReport(plan, writes.length + pruned.length);

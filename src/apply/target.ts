@@ -5,6 +5,7 @@ import type {
   ManagerRecord,
   Snapshot,
 } from "../model/batch.ts";
+import type { WorkflowProposal, WorkflowRecord } from "../model/graph.ts";
 
 /** What a plan is made from; the query-only reader is one, and so is every Target. */
 export type PlanSource = {
@@ -17,6 +18,8 @@ export type PlanSource = {
 export type Target = PlanSource & {
   /** @throws DEFINITION_CHANGED, INVALID_DEFINITION */
   acceptManagers(project: string, proposals: ManagerProposal[]): Promise<ManagerRecord[]>;
+  /** @throws DEFINITION_CHANGED, INVALID_DEFINITION */
+  acceptWorkflows(project: string, proposals: WorkflowProposal[]): Promise<WorkflowRecord[]>;
   /** Whole or not at all. @throws STALE when a resource is not as the plan saw it. */
   commit(batch: ApplyBatch): Promise<BatchReceipt>;
 };

@@ -45,7 +45,8 @@ export function describeSync(sync: ShownSync, paint: SyncPaint): string {
   const sections = [
     head,
     conditionsText(report.conditions, paint),
-    problemsText(report.problems),
+    problemsText("Problems", report.problems),
+    problemsText("Problems of workflows", report.workflowProblems ?? []),
     listText("Conflicts", report.conflicts),
     listText(
       "Changed by hand",
@@ -133,10 +134,10 @@ function conditionOf(
   return conditions.find((condition) => condition.type === type);
 }
 
-function problemsText(problems: readonly Problem[]): string {
+function problemsText(title: string, problems: readonly Problem[]): string {
   const shown = problems.slice(0, SHOWN_PROBLEMS).map(formatProblem);
   const rest = problems.length - shown.length;
-  return listText("Problems", rest > 0 ? [...shown, `and ${rest} more (-o json)`] : shown);
+  return listText(title, rest > 0 ? [...shown, `and ${rest} more (-o json)`] : shown);
 }
 
 function listText(title: string, lines: readonly string[]): string {

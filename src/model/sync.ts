@@ -151,6 +151,8 @@ export type SyncReport = {
   conditions: SyncCondition[];
   /** What is wrong with the files of `attempted`, at most 500 places. */
   problems: Problem[];
+  /** What is wrong with workflows: those can't be started, and nothing else waits for them. */
+  workflowProblems?: Problem[];
   /** Resources that another owner has, one sentence each. */
   conflicts: string[];
   drift: Drift[];

@@ -57,13 +57,20 @@ function killGroup(): void {
 }
 
 function sinkOf({ exactMarks }: ResolverRequest): LoadSink {
+  let mark = markWriter(exactMarks);
   return {
-    onFile: markWriter(exactMarks),
+    onFile: (file) => mark(file),
     desired: writeResults,
     managers: (items) => report({ kind: "managers", items }),
     problems: (items) => report({ kind: "problems", items }),
     files: (items) => report({ kind: "files", items }),
     imports: (items) => report({ kind: "imports", items }),
+    specsLoaded() {
+      // Few files follow, and which one it was decides what is kept.
+      mark = markWriter(true);
+      return report({ kind: "specsLoaded" });
+    },
+    workflows: (found) => report({ kind: "workflows", ...found }),
   };
 }
 

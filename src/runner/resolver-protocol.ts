@@ -1,6 +1,7 @@
 import type { ManagerProposal } from "../model/batch.ts";
 import type { LoadedSpecs, Problem } from "../model/manifest.ts";
 import type { LoadRequest } from "../sources/load.ts";
+import type { LoadedWorkflows } from "../sources/workflow-loader.ts";
 
 /** What the parent sends, once. */
 export type ResolverRequest = LoadRequest & {
@@ -14,6 +15,9 @@ export type ResolverReport =
   | { kind: "problems"; items: Problem[] }
   | { kind: "files"; items: LoadedSpecs["files"] }
   | { kind: "imports"; items: Record<string, string[]> }
+  /** All but workflows has been sent. */
+  | { kind: "specsLoaded" }
+  | ({ kind: "workflows" } & LoadedWorkflows)
   | { kind: "done" }
   /** The loader itself failed: a mistake in this product. */
   | { kind: "failed"; message: string };

@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ManagerProposal } from "../model/batch.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
+import type { WorkflowProposal } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { LoadedSpecs, Problem } from "../model/manifest.ts";
-import { isDefinition, RESOURCE_MANAGERS } from "../sources/definition-files.ts";
+import { isDefinition, RESOURCE_MANAGERS, WORKFLOWS } from "../sources/definition-files.ts";
 import { displayPath, globalDefinitionsFolder } from "../sources/project.ts";
 import { ALL_TYPESCRIPT, isTypeScript } from "../sources/spec-file.ts";
+import type { WorkflowFile } from "../sources/workflow-loader.ts";
 import { SOME_FILE } from "./resolver-marks.ts";
 import { type ResolverEnd, type ResolverLimits, runResolver } from "./resolver-process.ts";
 
@@ -22,7 +24,15 @@ export type ResolveRequest = {
   inline?: { name: string; text: string }[];
   /** Names of managers to resolve even where no spec names them; "all" for every definition found. */
   managers?: string[] | "all";
-  /** Folder of definitions for every project; by default the user's. */
+  /**
+   * Workflows to resolve, by name or absolute path; "all" for every one that is found. They are
+   * loaded last, and nothing that is wrong with one is a problem of the specs.
+   */
+  workflows?: string[] | "all";
+  /**
+   * Folder of resource managers for every project, beside which lies that of workflows; by default
+   * the user's.
+   */
   globalFolder?: string;
   /**
    * Reads spec files, definitions and local imports as blobs of this commit instead of the disk;
@@ -37,7 +47,30 @@ export type Resolution = Omit<LoadedSpecs, "managers"> & {
   managers: ManagerProposal[];
   /** By spec file, the local files that it imports, directly or not; as places name them. */
   imports?: Record<string, string[]>;
+} & ResolvedWorkflows;
+
+/** What the workflows asked for are. */
+export type ResolvedWorkflows = {
+  /** Those that can be used, with their bundles. */
+  workflows: WorkflowProposal[];
+  /** The files found, those of others and hidden ones too. */
+  workflowFiles: WorkflowFile[];
+  /** What is wrong with the others. Blocks no spec and no prune: files of specs are all accounted for. */
+  workflowProblems: Problem[];
 };
+
+/** An empty resolution. */
+export function nothingResolved(): Resolution {
+  return {
+    desired: [],
+    managers: [],
+    problems: [],
+    files: [],
+    workflows: [],
+    workflowFiles: [],
+    workflowProblems: [],
+  };
+}
 
 /** Files that end or hang their process before the rest of a load is given up. */
 const MAX_FAULTS = 3;
@@ -85,7 +118,8 @@ async function resolveWithout(
   let ahead = child;
   for (let fault = 0; ; fault += 1) {
     const state = { scratch, deadline, excluded, child: ahead };
-    const { end, resolution } = await attempt(request, limits, state);
+    const tried = await attempt(request, limits, state);
+    const { end, resolution } = tried;
     if (end.kind === "failed" && ahead !== undefined) {
       // It may have died while it waited.
       ahead = undefined;
@@ -93,9 +127,11 @@ async function resolveWithout(
       continue;
     }
     ahead = undefined;
-    if (end.kind === "done") {
+    if (end.kind === "done" || isOfWorkflows(tried)) {
       resolution.problems.unshift(...excluded.problems);
-      return resolution;
+      if (end.kind === "done") return resolution;
+      const workflows = await workflowsAgain(tried, request, { limits, scratch, deadline });
+      return { ...resolution, ...workflows };
     }
     if (end.kind === "failed") throw new PiWorkflowsError("RESOLVE_FAILED", end.message);
     if (end.kind === "aborted") throw new PiWorkflowsError("RESOLVE_FAILED", "Loading was stopped");
@@ -121,15 +157,17 @@ async function attempt(
     excluded: Excluded;
     child: ChildProcess | undefined;
   },
-): Promise<{ end: ResolverEnd; resolution: Resolution }> {
+): Promise<Attempt> {
   const { scratch, deadline, excluded, child } = state;
-  const resolution: Resolution = { desired: [], managers: [], problems: [], files: [] };
+  const resolution = nothingResolved();
+  let specsLoaded = false;
   const end = await runResolver({
     request: {
       project: request.project,
       files: request.files.filter((file) => !excluded.files.has(file)),
       inline: request.inline ?? [],
       managers: request.managers ?? [],
+      workflows: request.workflows ?? [],
       globalFolder: request.globalFolder ?? globalDefinitionsFolder(),
       scratch,
       revision: request.revision,
@@ -147,9 +185,53 @@ async function attempt(
       else if (report.kind === "problems") resolution.problems.push(...report.items);
       else if (report.kind === "files") resolution.files.push(...report.items);
       else if (report.kind === "imports") Object.assign((resolution.imports ??= {}), report.items);
+      else if (report.kind === "specsLoaded") specsLoaded = true;
+      else if (report.kind === "workflows") {
+        resolution.workflows.push(...report.workflows);
+        resolution.workflowFiles.push(...report.files);
+        resolution.workflowProblems.push(...report.problems);
+      }
     },
   });
-  return { end, resolution };
+  return { end, resolution, specsLoaded };
+}
+
+/** One try; `specsLoaded`: all but workflows is in `resolution`. */
+type Attempt = { end: ResolverEnd; resolution: Resolution; specsLoaded: boolean };
+
+/** Whether a child was at workflows when it ended, so that the specs need not be loaded again. */
+function isOfWorkflows({ end, specsLoaded }: Attempt): boolean {
+  if (!specsLoaded || !(end.kind === "fault" || end.kind === "overall-limit")) return false;
+  return end.file === undefined || isDefinition(WORKFLOWS, end.file);
+}
+
+/** Loads workflows again, without those that a child did not get past. */
+async function workflowsAgain(
+  first: Attempt,
+  request: ResolveRequest,
+  { limits, ...state }: { limits: ResolverLimits; scratch: string; deadline: number },
+): Promise<ResolvedWorkflows> {
+  const only = { ...request, files: [], inline: [], managers: [] };
+  const problems: Problem[] = [];
+  const excluded = { files: new Set<string>(), definitions: new Set<string>(), problems };
+  let { end, resolution } = first;
+  for (let fault = 1; end.kind !== "done"; fault += 1) {
+    if (end.kind === "failed") throw new PiWorkflowsError("RESOLVE_FAILED", end.message);
+    if (end.kind === "aborted") throw new PiWorkflowsError("RESOLVE_FAILED", "Loading was stopped");
+    const isLast = end.kind === "overall-limit" || fault > MAX_FAULTS || end.file === undefined;
+    problems.push(problem(end.file ?? ".", messageOf(end, limits)));
+    if (isLast) {
+      problems.push(
+        problem(".", "no other workflow was loaded, because loading had to be given up"),
+      );
+      break;
+    }
+    excluded.definitions.add(path.resolve(request.project, end.file as string));
+    const again = { ...state, child: undefined, excluded: { ...excluded, exactMarks: true } };
+    ({ end, resolution } = await attempt(only, limits, again));
+  }
+  const { workflows, workflowFiles, workflowProblems } = resolution;
+  return { workflows, workflowFiles, workflowProblems: [...problems, ...workflowProblems] };
 }
 
 /** Takes the file that a child did not get past out of the next try; false where there is none. */
@@ -180,17 +262,21 @@ function givenUp(
   limits: ResolverLimits,
   excluded: Excluded,
 ): Resolution {
-  const message =
-    end.kind === "fault"
-      ? end.message
-      : `loading took longer than ${limits.resolveMs / 1_000} s and was stopped`;
   const rest = "nothing else was loaded, because loading had to be given up";
   const problems = [
     ...excluded.problems,
-    problem(end.file === SOME_FILE ? "." : (end.file ?? "."), message),
+    problem(end.file === SOME_FILE ? "." : (end.file ?? "."), messageOf(end, limits)),
     problem(".", rest),
   ];
-  return { desired: [], managers: [], problems, files: [] };
+  return { ...nothingResolved(), problems };
+}
+
+function messageOf(
+  end: ResolverEnd & { kind: "fault" | "overall-limit" },
+  { resolveMs }: ResolverLimits,
+): string {
+  if (end.kind === "fault") return end.message;
+  return `loading took longer than ${resolveMs / 1_000} s and was stopped`;
 }
 
 function problem(file: string, message: string): Problem {

@@ -83,6 +83,16 @@ export function findDefinitions(
   return found;
 }
 
+/** Names of the definition files of a kind for every project, sorted; none where they can't be read. */
+export function globalNames(kind: DefinitionKind, definitions: string): string[] {
+  try {
+    const names = readdirSync(kind.globalFolder(definitions));
+    return names.filter((name) => kind.pattern.test(name)).sort();
+  } catch {
+    return [];
+  }
+}
+
 type Folder = { kind: DefinitionKind; project: string; folder: string };
 type Listed = Folder & { names: readonly string[]; scope: "project" | "global" };
 

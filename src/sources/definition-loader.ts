@@ -1,6 +1,3 @@
-import { writeFileSync } from "node:fs";
-import path from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Problem } from "../model/manifest.ts";
 import { checkDefinition, type LoadedDefinition } from "./definition.ts";
 import { bundleDefinition, type DefinitionBundle } from "./definition-bundle.ts";
@@ -10,26 +7,15 @@ import {
   findDefinitions,
   RESOURCE_MANAGERS,
 } from "./definition-files.ts";
-import { type ProcessGuard, Refused } from "./guard.ts";
-import { thrownProblem } from "./evaluate-specs.ts";
+import { evaluateDefinition, type EvaluateDefinitionOptions } from "./evaluate-definition.ts";
 import { nearestName } from "./nearest.ts";
 import { displayPath } from "./project.ts";
 import type { ProjectFiles } from "./project-files.ts";
-import type { BundlePlaces } from "./source-map.ts";
-import { withTimeLimit } from "./time-limit.ts";
 
-export type DefinitionLoaderOptions = {
-  project: string;
+export type DefinitionLoaderOptions = EvaluateDefinitionOptions & {
   /** The project's files, where definitions and what they import are read. */
   projectFiles: ProjectFiles;
   globalFolder: string;
-  /** A folder of this load's own, for bundles. */
-  scratch: string;
-  places: BundlePlaces;
-  guard: ProcessGuard;
-  evaluateMs: number;
-  /** Called before each definition is evaluated. */
-  onFile: (file: string) => void;
   /** Definitions that an earlier try could not get past, by path. */
   skip: ReadonlySet<string>;
 };
@@ -97,32 +83,15 @@ export function definitionLoader(options: DefinitionLoaderOptions): DefinitionLo
   };
 }
 
-async function evaluate(
+function evaluate(
   file: DefinitionFile,
   built: DefinitionBundle | { problems: Problem[] },
   options: DefinitionLoaderOptions,
 ): Promise<LoadedDefinition | { problems: Problem[] }> {
-  if ("problems" in built) return built;
-  const { project, scratch, places, guard, evaluateMs } = options;
-  const shown = displayPath(project, file.path);
-  const evaluated = path.join(scratch, `${file.name}.mjs`);
-  writeFileSync(evaluated, built.bundle);
-  places.add(evaluated, built.map);
-  options.onFile(file.path);
-  try {
-    const { default: exported } = await withTimeLimit(
-      async () => (await import(pathToFileURL(evaluated).href)) as { default?: unknown },
-      evaluateMs,
-    );
-    return await checkDefinition(file, exported, built, { project, places });
-  } catch (thrown) {
-    if (!(thrown instanceof Refused)) return { problems: [thrownProblem(shown, thrown, places)] };
-    const message = thrown.message;
-    return { problems: [{ file: shown, line: 1, column: 1, path: "", message }] };
-  } finally {
-    // What a definition prints while it loads goes nowhere; that is no reason to refuse it.
-    guard.take();
-  }
+  const evaluated = { path: file.path, bundleName: `${file.name}.mjs` };
+  return evaluateDefinition(evaluated, built, options, (exported, bundle) =>
+    checkDefinition(file, exported, bundle, options),
+  );
 }
 
 function unusable(name: string, file: string): Unusable {

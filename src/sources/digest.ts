@@ -13,7 +13,6 @@ import {
   WORKFLOWS,
 } from "./definition-files.ts";
 import { findRepository } from "./git/repository.ts";
-import { displayPath } from "./project.ts";
 import { openProjectFiles, type ProjectFiles, type RevisionSource } from "./project-files.ts";
 import { FileFault } from "./text.ts";
 
@@ -46,8 +45,9 @@ export function verifyInputs(project: string, proposal: Proposal, globalFolder: 
 }
 
 /**
- * `verifyInputs` for a definition that was read from a commit: the discovery rules and the files are
- * those of that commit, which the project's own repository must have. Packages' files are on disk.
+ * `verifyInputs` for a definition that was found in a commit: the discovery rules and the files are
+ * those of that commit, which the project's own repository must have. Files of packages, and those of
+ * definitions for every project, are on disk.
  * @throws PiWorkflowsError DEFINITION_CHANGED, GIT_FAILED
  */
 export async function verifyCommittedInputs(
@@ -69,10 +69,10 @@ export async function verifyCommittedInputs(
       proposal,
       findDefinitions(kindOf(proposal), project, globalFolder, files.definitionNames),
     );
-    const file = await files.commit?.tree.locate(displayPath(project, proposal.path));
+    const file = await realFile(files, proposal, globalFolder);
     const hashes = new Map<string, string | undefined>();
     for (const input of proposal.inputs) hashes.set(input.path, await hashIn(files, input.path));
-    checkContent(proposal, { file: path.join(project, file?.path ?? ""), hashes });
+    checkContent(proposal, { file, hashes });
   } catch (thrown) {
     throw thrown instanceof FileFault ? changed(proposal, thrown.message) : thrown;
   } finally {
@@ -99,6 +99,21 @@ function checkContent(proposal: Proposal, { file, hashes }: Actual): void {
   if (digestOf(proposal.bundle, proposal.inputs) !== proposal.digest) {
     throw changed(proposal, "has a digest that is not of its bundle and files");
   }
+}
+
+/** Where the definition really lies: in the commit, or in the user's folder, which is on disk. */
+async function realFile(
+  { commit }: ProjectFiles,
+  proposal: Proposal,
+  globalFolder: string,
+): Promise<string> {
+  if (commit?.holds(proposal.path)) {
+    return commit.ofTree((await commit.tree.locate(commit.inTree(proposal.path))).path);
+  }
+  const folder = realpathSync(kindOf(proposal).globalFolder(globalFolder));
+  const file = realpathSync(proposal.path);
+  if (file.startsWith(`${folder}${path.sep}`)) return file;
+  throw changed(proposal, `${proposal.path} leads out of ${folder}`);
 }
 
 async function hashIn(files: ProjectFiles, file: string): Promise<string | undefined> {

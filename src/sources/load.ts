@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { ManagerProposal } from "../model/batch.ts";
+import type { WorkflowProposal } from "../model/graph.ts";
 import type { Desired, LoadedSpecs, Problem } from "../model/manifest.ts";
 import { definitionLoader, type DefinitionLoader } from "./definition-loader.ts";
 import { alterChance, type Chance } from "./chance.ts";
@@ -17,6 +18,7 @@ import { loadTypeScriptSpecs, type TypeScriptSpecs, type Unsteady } from "./type
 import { ALL_TYPESCRIPT, isTypeScript } from "./spec-file.ts";
 import { problemOf, readFault } from "./text.ts";
 import { managerNameOf, validate } from "./validate.ts";
+import { type LoadedWorkflows, workflowLoader } from "./workflow-loader.ts";
 
 /** What to load; paths are absolute. */
 export type LoadRequest = {
@@ -24,6 +26,9 @@ export type LoadRequest = {
   files: string[];
   inline: { name: string; text: string }[];
   managers: string[] | "all";
+  /** Names or absolute paths of workflows; none where absent. */
+  workflows?: string[] | "all";
+  /** Of resource managers for every project; workflows for every project lie beside it. */
   globalFolder: string;
   /** Reads the project's files as blobs of this commit, whose tree is the project, not from disk. */
   revision?: RevisionSource | undefined;
@@ -44,6 +49,9 @@ export type LoadSink = {
   files(items: LoadedSpecs["files"]): Promise<void>;
   /** By spec file, the local files that it imports, directly or not; as places name them. */
   imports(items: Record<string, string[]>): Promise<void>;
+  /** Everything but workflows is loaded, and reported. */
+  specsLoaded(): Promise<void>;
+  workflows(found: LoadedWorkflows): Promise<void>;
 };
 
 /** How many files are dealt with between two turns of the event loop. */
@@ -52,23 +60,19 @@ const STRIDE = 250;
 const CHUNK = 500;
 
 /**
- * Loads spec files and the definitions that they name: reads, evaluates, validates, and reports
- * everything that is wrong at once. Runs project code in this process, so call it in a child.
+ * Loads spec files and the definitions that they name, then workflows: reads, evaluates, validates, and reports
+ * everything that is wrong at once. No code of a workflow runs before all else is reported, so that
+ * one that never ends spoils no spec. Runs project code in this process, so call it in a child.
  */
 export async function load(request: LoadRequest, sink: LoadSink): Promise<void> {
   const projectFiles = await openProjectFiles(request, request.revision);
   const guard = guardProcess();
   const places = bundlePlaces(request.project);
   const chance = alterChance();
-  const context = {
-    request,
-    sink,
-    guard,
-    chance,
-    places,
-    projectFiles,
-    definitions: definitions(),
-  };
+  const definitionOptions = { ...definitionsOf(request, sink), projectFiles, guard, places };
+  const definitions = definitionLoader(definitionOptions);
+  const workflows = workflowLoader(request.workflows ?? [], definitionOptions);
+  const context = { request, sink, guard, chance, places, projectFiles, definitions };
   try {
     if (request.managers === "all") context.definitions.beginAll();
     else request.managers.forEach((name) => context.definitions.begin(name));
@@ -80,19 +84,22 @@ export async function load(request: LoadRequest, sink: LoadSink): Promise<void> 
     problems.push(...(await validateAll([...json.manifests, ...typed.manifests], context)));
     sink.onFile(undefined);
     await report(context, [...missingManagers(context), ...problems]);
+    await sink.specsLoaded();
+    await workflows.finish((found) => reportWorkflows(context, found));
+    sink.onFile(undefined);
   } finally {
     guard.release();
     chance.release();
     await projectFiles.close();
   }
+}
 
-  function definitions(): DefinitionLoader {
-    const { project, globalFolder, scratch, evaluateMs } = request;
-    const skip = new Set(request.skip);
-    const onFile = (file: string) => sink.onFile(displayPath(project, file));
-    const options = { project, projectFiles, globalFolder, scratch, evaluateMs, skip };
-    return definitionLoader({ ...options, guard, places, onFile });
-  }
+function definitionsOf(
+  { project, globalFolder, scratch, evaluateMs, skip }: LoadRequest,
+  sink: LoadSink,
+) {
+  const onFile = (file: string) => sink.onFile(displayPath(project, file));
+  return { project, globalFolder, scratch, evaluateMs, skip: new Set(skip), onFile };
 }
 
 type Context = {
@@ -249,10 +256,29 @@ async function report(context: Context, problems: Problem[]): Promise<void> {
   const all = [...definitions.problems, ...problems];
   const framed = await withFrames(project, projectFiles, all, inline);
   for (const { proposal } of definitions.loaded()) {
-    const isOfRevision = revision !== undefined && proposal.scope === "project";
-    await sink.managers([isOfRevision ? { ...proposal, revision } : proposal]);
+    await sink.managers([ofRevision(proposal, revision)]);
   }
   for (let start = 0; start < framed.length; start += CHUNK) {
     await sink.problems(framed.slice(start, start + CHUNK));
   }
+}
+
+async function reportWorkflows(
+  { request, sink, projectFiles }: Context,
+  { files, workflows, problems }: LoadedWorkflows,
+): Promise<void> {
+  const { project, revision } = request;
+  await sink.workflows({
+    files,
+    workflows: workflows.map((proposal) => ofRevision(proposal, revision)),
+    problems: await withFrames(project, projectFiles, problems, new Map()),
+  });
+}
+
+/** It was found by what the commit holds: also one for every project, which one of the commit hides. */
+function ofRevision<T extends ManagerProposal | WorkflowProposal>(
+  proposal: T,
+  revision: RevisionSource | undefined,
+): T {
+  return revision === undefined ? proposal : { ...proposal, revision };
 }

@@ -7,6 +7,7 @@ import type {
   Snapshot,
   SnapshotEntry,
 } from "../../src/model/batch.ts";
+import type { WorkflowProposal, WorkflowRecord } from "../../src/model/graph.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import type { Target } from "../../src/apply/target.ts";
@@ -40,6 +41,16 @@ export class MemoryTarget implements Target {
     this.accepted.push(...proposals.map(({ name }) => name));
     return proposals.map(({ bundle: _bundle, ...manager }, lane) => ({
       ...manager,
+      lane,
+      project,
+      acceptedAt: 0,
+    }));
+  }
+
+  async acceptWorkflows(project: string, proposals: WorkflowProposal[]): Promise<WorkflowRecord[]> {
+    this.accepted.push(...proposals.map(({ name }) => `workflow ${name}`));
+    return proposals.map(({ bundle: _bundle, revision: _revision, ...workflow }, lane) => ({
+      ...workflow,
       lane,
       project,
       acceptedAt: 0,

@@ -65,8 +65,12 @@ describe("A commit is loaded as git has it", () => {
     expect(lines(fromGit)).toEqual([]);
     expect(keys(fromGit)).toEqual(["note a", "note b"]);
     const revision = { gitDir, commit: head };
-    expect(fromGit).toEqual({
+    // In which order the bundler reads files is its own affair.
+    const sorted = ({ files: read }: typeof fromGit) =>
+      read.toSorted((a, b) => (a.file < b.file ? -1 : 1));
+    expect({ ...fromGit, files: sorted(fromGit) }).toEqual({
       ...fromDisk,
+      files: sorted(fromDisk),
       managers: fromDisk.managers.map((manager) => ({ ...manager, revision })),
     });
   });
@@ -263,7 +267,9 @@ describe("A commit is loaded as git has it", () => {
   });
 
   it("gives definitions of the commit, and those for every project from disk", async () => {
-    const { commit, load, write, wipe } = committed({ [`${SPECS}/a.resource.json`]: json("a") });
+    const { commit, load, write, wipe, root } = committed({
+      [`${SPECS}/a.resource.json`]: json("a"),
+    });
     const head = commit("specs");
     wipe();
     write(
@@ -272,6 +278,8 @@ describe("A commit is loaded as git has it", () => {
     );
     write("global/wide.resource-manager.ts", NOTE_DEFINITION.replace('"note"', '"wide"'));
     write("global/note.resource-manager.ts", "throw new Error();");
+    // Not in the commit, so it hides nothing of what that is about.
+    write(".pi/resource-managers/wide.resource-manager.ts", "throw new Error();");
     const found = await load(head, [`${SPECS}/a.resource.json`], { managers: "all" });
     expect(lines(found)).toEqual([]);
     const managers = found.managers.map(({ name, scope, revision }) => [
@@ -281,8 +289,17 @@ describe("A commit is loaded as git has it", () => {
     ]);
     expect(managers).toEqual([
       ["note", "project", head],
-      ["wide", "global", undefined],
+      ["wide", "global", head],
     ]);
+    const [, wide] = found.managers;
+    if (wide?.revision === undefined) throw new Error("the definition was not loaded");
+    const globalFolder = path.join(root, "global");
+    const proposed = { ...wide, revision: wide.revision };
+    await expect(verifyCommittedInputs(root, proposed, globalFolder)).resolves.toBeUndefined();
+    write("global/wide.resource-manager.ts", "// changed");
+    await expect(verifyCommittedInputs(root, proposed, globalFolder)).rejects.toMatchObject({
+      code: "DEFINITION_CHANGED",
+    });
   });
 
   it("fails as a whole where the commit is not there", async () => {

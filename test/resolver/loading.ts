@@ -5,7 +5,11 @@ import type { ResolverLimits } from "../../src/runner/resolver-process.ts";
 import { ensureBuilt } from "../support/dist.ts";
 import type { TempProject } from "../sources/temp-project.ts";
 
-ensureBuilt("src/runner/resolver-child.ts", "src/resource-managers/index.ts");
+ensureBuilt(
+  "src/runner/resolver-child.ts",
+  "src/resource-managers/index.ts",
+  "src/workflows/index.ts",
+);
 
 /** Loads spec files of a project in a real child; nobody's global definitions are seen. */
 export function loadSpecs(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { canonicalJson, fingerprintText } from "../../src/model/canonical.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import { EMPTY_REPORT, type SyncRevision, type SyncSet } from "../../src/model/sync.ts";
-import type { Resolution } from "../../src/runner/resolver.ts";
+import { nothingResolved, type Resolution } from "../../src/runner/resolver.ts";
 import type { WarmResolver } from "../../src/runner/warm-resolver.ts";
 import { createChanges } from "../../src/server/changes.ts";
 import { SyncLoop } from "../../src/server/sync/loop.ts";
@@ -51,6 +51,7 @@ class World {
           snapshot: (project) => store.snapshot(project),
           specs: (uids) => store.specs(uids),
           acceptManagers: () => Promise.resolve([]),
+          acceptWorkflows: () => Promise.resolve([]),
           commit: (batch) => store.applyBatch(batch),
         },
       },
@@ -80,6 +81,7 @@ class World {
       Promise.resolve({
         specs: new Map([["specs/a.resource.json", revision.id]]),
         problems: [],
+        hasWorkflows: false,
         absentRoots: [],
         changed: undefined,
         isOfDisk: false,
@@ -126,7 +128,7 @@ function resolutionOf(size: number): Resolution {
     place: { file: "specs/a.resource.json", line: 1, column: 1 },
   };
   const files = [{ file: "specs/a.resource.json", sha256: `r${size}` }];
-  return { desired: [desired], managers: [], problems: [], files };
+  return { ...nothingResolved(), desired: [desired], files };
 }
 
 describe("the loop of a sync", () => {

@@ -1,18 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { Desired, Problem } from "../../src/model/manifest.ts";
-import type { Resolution } from "../../src/runner/resolver.ts";
+import { nothingResolved, type Resolution } from "../../src/runner/resolver.ts";
 import type { Loaded } from "../../src/server/sync/load.ts";
 import { isBodiless, managersDiffer, remember, staleFiles } from "../../src/server/sync/memory.ts";
 import type { Listing } from "../../src/server/sync/source.ts";
 import { resolvedManager } from "../store/support.ts";
 
 const PROJECT = "/project";
+const APPLIED = { isApplied: true };
 const REVISION = { id: "r1", kind: "commit" } as const;
 
 function listing(specs: Record<string, string>, changed?: string[]): Listing {
   return {
     specs: new Map(Object.entries(specs)),
     problems: [],
+    hasWorkflows: false,
     absentRoots: [],
     changed: changed && new Set(changed),
     isOfDisk: false,
@@ -41,9 +43,9 @@ function loaded(specs: Record<string, string>, more: Partial<Resolution> = {}): 
     revision: REVISION,
     listing: listing(specs),
     resolution: {
+      ...nothingResolved(),
       desired: files.map(desired),
       managers: [widget],
-      problems: [],
       files: files.map((file) => ({ file, sha256: "x" })),
       imports: { "t.resource.ts": ["lib/size.ts"] },
       ...more,
@@ -51,6 +53,7 @@ function loaded(specs: Record<string, string>, more: Partial<Resolution> = {}): 
     fresh: new Set(files),
     managers: [widget],
     specs: { desired: [], managers: [], problems: [], files: [] },
+    workflows: { inputs: [], globalInputs: [], globalNames: [], problems: [] },
   };
 }
 
@@ -62,7 +65,7 @@ function problem(file: string, specFile?: string): Problem {
 const SPECS = { "a.resource.json": "1", "b.resource.json": "1", "t.resource.ts": "1" };
 
 describe("what must be loaded again", () => {
-  const memory = remember(loaded(SPECS), undefined);
+  const memory = remember(loaded(SPECS), undefined, APPLIED);
 
   it("is everything without memory, or where what changed can't be told", () => {
     expect(staleFiles(PROJECT, listing(SPECS, []), undefined)).toHaveLength(3);
@@ -93,7 +96,8 @@ describe("what must be loaded again", () => {
 
 describe("memory", () => {
   it("holds no bodies", () => {
-    const [kept] = remember(loaded(SPECS), undefined).files.get("a.resource.json")?.desired ?? [];
+    const [kept] =
+      remember(loaded(SPECS), undefined, APPLIED).files.get("a.resource.json")?.desired ?? [];
     expect(kept && isBodiless(kept)).toBe(true);
     expect(kept?.spec).not.toContain("long");
     expect(isBodiless(desired("a"))).toBe(false);
@@ -101,17 +105,17 @@ describe("memory", () => {
 
   it("does not hold files with problems, so that they are loaded each time", () => {
     const problems = [problem("a.resource.json"), problem("lib/size.ts", "t.resource.ts")];
-    const memory = remember(loaded(SPECS, { problems }), undefined);
+    const memory = remember(loaded(SPECS, { problems }), undefined, APPLIED);
     expect([...memory.files.keys()]).toEqual(["b.resource.json"]);
   });
 
   it("A-5: holds nothing of a load with a problem that belongs to no spec file", () => {
-    const memory = remember(loaded(SPECS, { desired: [], problems: [problem(".")] }), undefined);
+    const memory = remember(loaded(SPECS, { desired: [], problems: [problem(".")] }), undefined, APPLIED);
     expect(memory.files.size).toBe(0);
   });
 
   it("A-5: does not hold a file that was not read", () => {
-    const memory = remember(loaded(SPECS, { files: [] }), undefined);
+    const memory = remember(loaded(SPECS, { files: [] }), undefined, APPLIED);
     expect(memory.files.size).toBe(0);
   });
 
@@ -119,7 +123,7 @@ describe("memory", () => {
     const files = [...Object.keys(SPECS), "lib/size.ts", "lib/bad.ts"];
     const read = files.map((file) => ({ file, sha256: `hash of ${file}` }));
     const problems = [problem("lib/bad.ts", "b.resource.json")];
-    const memory = remember(loaded(SPECS, { files: read, problems }), undefined);
+    const memory = remember(loaded(SPECS, { files: read, problems }), undefined, APPLIED);
     expect(Object.fromEntries(memory.modules)).toEqual({
       "lib/size.ts": "hash of lib/size.ts",
       "lib/bad.ts": "hash of lib/bad.ts",
@@ -128,14 +132,14 @@ describe("memory", () => {
   });
 
   it("forgets files that are gone and keeps those that were not loaded again", () => {
-    const before = remember(loaded(SPECS), undefined);
+    const before = remember(loaded(SPECS), undefined, APPLIED);
     const next = loaded({ "a.resource.json": "1" });
-    const after = remember({ ...next, fresh: new Set() }, before);
+    const after = remember({ ...next, fresh: new Set() }, before, APPLIED);
     expect([...after.files]).toEqual([["a.resource.json", before.files.get("a.resource.json")]]);
   });
 
   it("tells a definition that came out otherwise", () => {
-    const before = remember(loaded(SPECS), undefined);
+    const before = remember(loaded(SPECS), undefined, APPLIED);
     const { resolution } = loaded(SPECS);
     expect(managersDiffer(before, resolution)).toBe(false);
     const managers = resolution.managers.map((manager) => ({ ...manager, digest: "another" }));

@@ -17,7 +17,8 @@ import { count, isoTime, time } from "./resource.ts";
 
 const place = { file: z.string(), line: count, column: count };
 
-const problem = exactly<Problem>()(
+/** A problem with a file. */
+export const problem = exactly<Problem>()(
   z
     .strictObject({
       ...place,
@@ -116,6 +117,10 @@ const report = exactly<SyncReport>()(
         }),
       ),
       problems: z.array(problem),
+      workflowProblems: z
+        .array(problem)
+        .exactOptional()
+        .describe("Of workflows: those can't be started, and nothing else waits for them"),
       conflicts: z.array(z.string()),
       drift: z.array(
         z.strictObject({

@@ -1,13 +1,17 @@
-import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ManagerProposal } from "../../model/batch.ts";
 import type { Desired, LoadedSpecs, Problem, ResolvedManager } from "../../model/manifest.ts";
 import type { SyncRevision } from "../../model/sync.ts";
-import type { Resolution } from "../../runner/resolver.ts";
+import { nothingResolved, type Resolution } from "../../runner/resolver.ts";
 import type { WarmResolver } from "../../runner/warm-resolver.ts";
 import { managersDiffer, staleFiles, type Memory } from "./memory.ts";
 import type { Listing, Source } from "./source.ts";
+import {
+  isChangedOnDisk,
+  rememberWorkflows,
+  type WorkflowMemory,
+  workflowsAreStale,
+} from "./workflows.ts";
 
 /** What loading needs. */
 export type LoadContext = {
@@ -31,7 +35,12 @@ export type Loaded = {
   managers: ResolvedManager[];
   /** All that the revision means, for a plan. */
   specs: LoadedSpecs;
+  /** What is known of workflows; those in `resolution` are to be accepted. */
+  workflows: WorkflowMemory;
 };
+
+/** What a load reads: spec files, and workflows where those changed. */
+type Wanted = { files: readonly string[]; workflows: boolean };
 
 /** Loads what differs from memory. @throws RESOLVE_FAILED, GIT_FAILED */
 export async function loadRevision(
@@ -43,31 +52,27 @@ export async function loadRevision(
   const listing = await source.list(revision, memory?.revision);
   const usable = memory && !globalsChanged(memory) ? memory : undefined;
   const stale = staleFiles(project, listing, usable);
+  const before = { project, globalFolder: context.globalFolder, memory: memory?.workflows };
+  const workflows = workflowsAreStale(before, listing);
   const state = { project, revision, listing };
-  const resolution = await read(context, state, stale);
+  const after = (found: Resolution) => ({
+    workflows: rememberWorkflows(before, listing, workflows ? found : undefined),
+  });
+  const resolution = await read(context, state, { files: stale, workflows });
   if (!memory || !managersDiffer(memory, resolution)) {
-    return combine({ ...state, resolution, fresh: new Set(stale) }, memory);
+    const loaded = { ...state, resolution, fresh: new Set(stale), ...after(resolution) };
+    return combine(loaded, memory);
   }
   const all = [...listing.specs.keys()];
-  const again = await read(context, state, all);
-  return combine({ ...state, resolution: again, fresh: new Set(all) }, undefined);
+  const again = await read(context, state, { files: all, workflows });
+  return combine({ ...state, resolution: again, fresh: new Set(all), ...after(again) }, undefined);
 }
 
 // The user's own definitions are files on disk, whose changes no revision tells.
 function globalsChanged({ managers }: Memory): boolean {
   return [...managers.values()].some(
-    ({ scope, inputs }) =>
-      scope === "global" && inputs.some(({ path: file, sha256 }) => fileHash(file) !== sha256),
+    ({ scope, inputs }) => scope === "global" && isChangedOnDisk(inputs),
   );
-}
-
-function fileHash(file: string): string | undefined {
-  try {
-    return hash("sha256", readFileSync(file), "hex");
-  } catch {
-    // Gone or unreadable: loading tells what that means.
-    return undefined;
-  }
 }
 
 /** Loads more files of the same revision, for the bodies of what stands in them. */
@@ -78,8 +83,9 @@ export async function loadMore(
   memory: Memory | undefined,
 ): Promise<Loaded> {
   const { resolution, fresh } = loaded;
-  const more = await read(context, loaded, files);
+  const more = await read(context, loaded, { files, workflows: false });
   const both: Resolution = {
+    ...resolution,
     desired: [...resolution.desired, ...more.desired],
     managers: unionOf(resolution.managers, more.managers),
     problems: [...resolution.problems, ...more.problems],
@@ -92,12 +98,13 @@ export async function loadMore(
 async function read(
   { project, source, resolve: run, globalFolder, signal }: LoadContext,
   { revision, listing }: Pick<Loaded, "revision" | "listing">,
-  files: readonly string[],
+  { files, workflows }: Wanted,
 ): Promise<Resolution> {
-  if (files.length === 0) return { desired: [], managers: [], problems: [], files: [] };
+  if (files.length === 0 && !workflows) return nothingResolved();
   const resolution = await run({
     project,
     files: files.map((file) => path.join(project, file)),
+    ...(workflows ? { workflows: "all" as const } : {}),
     globalFolder,
     signal,
     ...source.reading(revision),

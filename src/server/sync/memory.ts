@@ -5,6 +5,7 @@ import { DEFINITIONS_FOLDER, displayPath } from "../../sources/project.ts";
 import { isTypeScript } from "../../sources/spec-file.ts";
 import type { Loaded } from "./load.ts";
 import type { Listing } from "./source.ts";
+import type { WorkflowMemory } from "./workflows.ts";
 
 type FileMemory = {
   /** Hash of the content that was loaded. */
@@ -25,6 +26,8 @@ export type Memory = {
   managers: Map<string, ResolvedManager>;
   /** What specs and definitions import, or what has a problem, with the hash of what was loaded. */
   modules: Map<string, string>;
+  /** Undefined while they have not been accepted, so that they are loaded again. */
+  workflows: WorkflowMemory | undefined;
 };
 
 // A canonical status is never empty, so this tells entries that were kept without their bodies.
@@ -74,14 +77,19 @@ export function managersDiffer({ managers }: Memory, resolution: Resolution): bo
   });
 }
 
-/** What to keep of a revision that was loaded. */
-export function remember(loaded: Loaded, memory: Memory | undefined): Memory {
+/** What to keep of a revision that was loaded; of its workflows only once they were accepted. */
+export function remember(
+  loaded: Loaded,
+  memory: Memory | undefined,
+  { isApplied }: { isApplied: boolean },
+): Memory {
   const { revision, listing, resolution, fresh, managers } = loaded;
   const kept: Memory = {
     revision,
     files: new Map(),
     managers: new Map(managers.map((manager) => [manager.name, manager])),
     modules: new Map(),
+    workflows: isApplied ? loaded.workflows : memory?.workflows,
   };
   const sound = soundFiles(loaded);
   const byFile = groupByFile(resolution.desired);
@@ -99,7 +107,7 @@ export function remember(loaded: Loaded, memory: Memory | undefined): Memory {
 }
 
 function modulesOf(
-  { project, listing, resolution }: Loaded,
+  { project, listing, resolution, workflows }: Loaded,
   { files, managers }: Memory,
   before: Memory | undefined,
 ): Map<string, string> {
@@ -110,12 +118,14 @@ function modulesOf(
     ...[...files.values()].flatMap(({ imports = [] }) => imports),
     ...Object.values(resolution.imports ?? {}).flat(),
     ...resolution.problems.map(({ file }) => file),
+    ...workflows.problems.map(({ file }) => file),
   ];
   for (const name of names) {
     if (!listing.specs.has(name)) modules.set(name, hashes.get(name) ?? "");
   }
-  for (const { inputs } of managers.values()) {
-    for (const { path, sha256 } of inputs) modules.set(displayPath(project, path), sha256);
+  const inputs = [...managers.values()].flatMap((manager) => manager.inputs);
+  for (const { path, sha256 } of [...inputs, ...workflows.inputs, ...workflows.globalInputs]) {
+    modules.set(displayPath(project, path), sha256);
   }
   return modules;
 }

@@ -30,6 +30,8 @@ export type Listing = {
   specs: Map<string, string>;
   /** What lies where spec files should, and can't be read as one. */
   problems: Problem[];
+  /** Whether the project has workflows of its own. */
+  hasWorkflows: boolean;
   /** Roots that are missing or unreadable, so that absence proves nothing. */
   absentRoots: string[];
   /** Files that differ from the revision compared with; undefined where that can't be told. */

@@ -2,6 +2,7 @@ import os from "node:os";
 import { apply } from "../../apply/apply.ts";
 import type { Target } from "../../apply/target.ts";
 import { maskPlan } from "../../diff/mask-plan.ts";
+import type { Problem } from "../../model/manifest.ts";
 import type { ApplyReceipt, Plan } from "../../model/plan.ts";
 import type { Clock } from "../../model/ports.ts";
 import { describeRef } from "../../model/resource.ts";
@@ -70,7 +71,8 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
   const receipt = set.suspended ? undefined : await applyPlan(job, planned);
   const durationMs = Math.round(clock.monotonic() - began);
   const emptyRoots = rootsWithoutSpecs(set, planned.loaded.listing);
-  const result = { plan, receipt, items, emptyRoots, at, durationMs };
+  const workflowProblems = planned.loaded.workflows.problems;
+  const result = { plan, receipt, items, emptyRoots, at, durationMs, workflowProblems };
   const drift = mergeDrift(found, receipt?.actions, isSameTree ? job.before.drift : []);
   return {
     record: {
@@ -78,8 +80,11 @@ export async function syncOnce(job: SyncJob): Promise<Synced> {
       notSynced: marksOf(plan, receipt?.actions, revision),
       prunes: prunesOf(job, result),
     },
-    memory: remember(planned.loaded, memory),
-    retry: plan.problems.length > 0 || failuresOf(receipt).length > 0 || waitsForDeletion(plan),
+    memory: remember(planned.loaded, memory, { isApplied: receipt !== undefined }),
+    retry:
+      plan.problems.length + result.workflowProblems.length > 0 ||
+      failuresOf(receipt).length > 0 ||
+      waitsForDeletion(plan),
   };
 }
 
@@ -104,6 +109,8 @@ type Result = {
   receipt: ApplyReceipt | undefined;
   items: PruneItem[];
   emptyRoots: string[];
+  /** They block nothing: specs are applied and pruned as if those workflows were not there. */
+  workflowProblems: Problem[];
   at: number;
   durationMs: number;
 };
@@ -130,6 +137,7 @@ async function applyPlan(job: SyncJob, { plan, loaded }: Planned): Promise<Apply
       : { command: `sync confirm-prune ${consent.confirm.slice(0, 12)} by ${userName()}` };
   return apply(plan, target, resolution.managers, {
     onError: "continue",
+    workflows: resolution.workflows,
     origin: (file) => ({
       ...originOf(file),
       ...(file !== undefined && listing.specs.has(file) ? {} : command),
@@ -154,6 +162,7 @@ const SHOWN = 500;
 function reportOf(job: SyncJob, result: Result): SyncReport {
   const { set, revision, before, context, clock } = job;
   const { plan, receipt, items, emptyRoots, at, durationMs } = result;
+  const workflowProblems = result.workflowProblems.slice(0, SHOWN);
   const now = clock.now();
   const conflicts = conflictsOf(plan);
   const failures = failuresOf(receipt);
@@ -179,6 +188,7 @@ function reportOf(job: SyncJob, result: Result): SyncReport {
     ...(applied ? { applied } : {}),
     conditions: mergeSyncConditions(before.conditions, says, now),
     problems: plan.problems.slice(0, SHOWN),
+    ...(workflowProblems.length > 0 ? { workflowProblems } : {}),
     conflicts: conflicts.slice(0, SHOWN),
     drift: [],
     ...(pending ? { pendingPrune: pending } : {}),

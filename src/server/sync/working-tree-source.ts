@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { SyncRevision, SyncSet } from "../../model/sync.ts";
 import { findRepository, type Repository } from "../../sources/git/repository.ts";
+import { WORKFLOWS_FOLDER } from "../../sources/project.ts";
 import type { Scan } from "../../sources/working-tree/scan.ts";
 import { openWorkTree, type Hold, type WorkTree } from "../../sources/working-tree/work-tree.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
@@ -52,6 +53,7 @@ export class WorkingTreeSource implements Source {
     return {
       specs: new Map(scan.specs),
       problems: scan.problems,
+      hasWorkflows: hasWorkflows(scan),
       absentRoots: scan.absentRoots,
       changed: since?.kind === "scan" ? tree.changedSince(since.id) : undefined,
       isOfDisk: true,
@@ -102,6 +104,11 @@ export class WorkingTreeSource implements Source {
     this.#opened = { tree, repository };
     return this.#opened;
   }
+}
+
+function hasWorkflows({ others }: Scan): boolean {
+  for (const file of others.keys()) if (file.startsWith(`${WORKFLOWS_FOLDER}/`)) return true;
+  return false;
 }
 
 function trouble(reason: string, message: string): Look {

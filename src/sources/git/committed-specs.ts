@@ -1,4 +1,5 @@
 import type { Problem } from "../../model/manifest.ts";
+import { WORKFLOWS_FOLDER } from "../project.ts";
 import { SPEC_FILE } from "../spec-file.ts";
 import { FileFault, problemOf } from "../text.ts";
 import { openCommitTree, type CommitTree } from "./commit-tree.ts";
@@ -6,7 +7,12 @@ import { listTree, type TreeFile } from "./commits.ts";
 import type { Repository } from "./repository.ts";
 
 /** The spec files of a commit: by path from the top of its tree, the object id of the content. */
-export type CommittedSpecs = { specs: Map<string, string>; problems: Problem[] };
+export type CommittedSpecs = {
+  specs: Map<string, string>;
+  problems: Problem[];
+  /** Whether anything lies in the folder of workflows. */
+  hasWorkflows: boolean;
+};
 
 /**
  * Finds the spec files of a commit below `roots`, by the rules that hold on disk: links to files of
@@ -18,8 +24,11 @@ export async function findCommittedSpecs(
   commit: string,
   roots: string[],
 ): Promise<CommittedSpecs> {
-  const listed = await listTree(repository, commit, roots.filter(isNotTop), { submodules: true });
-  const found: CommittedSpecs = { specs: new Map(), problems: [] };
+  // Asked for along with the roots, since it is one call; a root at the top lists everything.
+  const asked = roots.every(isNotTop) ? [...roots, WORKFLOWS_FOLDER] : [];
+  const tree = await listTree(repository, commit, asked, { submodules: true });
+  const { listed, hasWorkflows } = splitOff(tree, roots);
+  const found: CommittedSpecs = { specs: new Map(), problems: [], hasWorkflows };
   const links: string[] = [];
   for (const [file, { oid, mode }] of listed) {
     if (mode === "submodule") found.problems.push(problemOf(file, SUBMODULE));
@@ -30,18 +39,38 @@ export async function findCommittedSpecs(
   const bare = roots.filter((root) => isNotTop(root) && !holdsAny(root, listed));
   const linked = roots.filter((root) => listed.get(root)?.mode === "symlink" && !isSpec(root));
   if (links.length + bare.length + linked.length > 0) {
-    const tree = await openCommitTree(repository, commit);
+    const opened = await openCommitTree(repository, commit);
     try {
-      for (const link of links) await follow(link, tree, found);
-      for (const root of bare) await lookInto(root, tree, found);
-      const real = await Promise.all(linked.map((root) => lookInto(root, tree, found)));
+      for (const link of links) await follow(link, opened, found);
+      for (const root of bare) await lookInto(root, opened, found);
+      const real = await Promise.all(linked.map((root) => lookInto(root, opened, found)));
       const folders = real.filter((folder) => folder !== undefined);
       if (folders.length > 0) merge(found, await findCommittedSpecs(repository, commit, folders));
     } finally {
-      await tree.close();
+      await opened.close();
     }
   }
   return found;
+}
+
+/** Takes what lies with the workflows, and with no root, out of a list. */
+function splitOff(
+  tree: ReadonlyMap<string, TreeFile>,
+  roots: readonly string[],
+): { listed: ReadonlyMap<string, TreeFile>; hasWorkflows: boolean } {
+  const others = new Set<string>();
+  let hasWorkflows = false;
+  for (const file of tree.keys()) {
+    if (!isBelow(WORKFLOWS_FOLDER, file)) continue;
+    hasWorkflows = true;
+    if (!roots.some((root) => !isNotTop(root) || isBelow(root, file))) others.add(file);
+  }
+  if (others.size === 0) return { listed: tree, hasWorkflows };
+  return { listed: new Map([...tree].filter(([file]) => !others.has(file))), hasWorkflows };
+}
+
+function isBelow(folder: string, file: string): boolean {
+  return file === folder || file.startsWith(`${folder}/`);
 }
 
 function merge(found: CommittedSpecs, more: CommittedSpecs): void {
@@ -61,7 +90,7 @@ function isSpec(file: string): boolean {
 }
 
 function holdsAny(root: string, listed: ReadonlyMap<string, TreeFile>): boolean {
-  for (const file of listed.keys()) if (file === root || file.startsWith(`${root}/`)) return true;
+  for (const file of listed.keys()) if (isBelow(root, file)) return true;
   return false;
 }
 

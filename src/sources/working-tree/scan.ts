@@ -4,7 +4,8 @@ import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { formatProblem, type Problem } from "../../model/manifest.ts";
 import { discoverInTurns } from "../discover.ts";
-import { DEFINITIONS_FOLDER, displayPath } from "../project.ts";
+import { globalNames, WORKFLOWS } from "../definition-files.ts";
+import { DEFINITIONS_FOLDER, displayPath, WORKFLOWS_FOLDER } from "../project.ts";
 import { type FileState, readState } from "./file-state.ts";
 
 /** What to look at. */
@@ -13,7 +14,7 @@ export type ScanRequest = {
   project: string;
   /** Folders that hold spec files, relative to the project. */
   roots: readonly string[];
-  /** The user's folder of definitions, absolute. */
+  /** The folder of resource managers for every project, absolute; that of workflows lies beside it. */
   globalFolder: string;
   /**
    * Files that specs and definitions import, as places name them, with the hash of what was loaded:
@@ -170,8 +171,14 @@ function otherFiles(
     }
   };
   list(path.join(project, DEFINITIONS_FOLDER));
+  list(path.join(project, WORKFLOWS_FOLDER));
   list(globalFolder);
-  for (const file of files) folders.add(path.dirname(file));
+  // The server writes its state there all the time, so that folder is not watched: sweeps notice.
+  const unwatched = WORKFLOWS.globalFolder(globalFolder);
+  for (const name of globalNames(WORKFLOWS, globalFolder)) files.push(path.join(unwatched, name));
+  for (const folder of files.map((file) => path.dirname(file))) {
+    if (folder !== unwatched) folders.add(folder);
+  }
   return files;
 }
 
@@ -185,9 +192,18 @@ function seen(kind: Seen["kind"], state: FileState, known: Seen | undefined, now
 }
 
 function isWanted(name: string, { kind }: Seen, request: ScanRequest): boolean {
-  const { roots, imports, globalFolder } = request;
-  if (kind === "spec") return roots.some((root) => isBelow(root, name));
-  return imports.has(name) || isBelow(DEFINITIONS_FOLDER, name) || isBelow(globalFolder, name);
+  if (kind === "spec") return request.roots.some((root) => isBelow(root, name));
+  return isDefinitionPart(name, request);
+}
+
+/** Whether a file is one of a definition: its own, one beside it, or one that it imports. */
+function isDefinitionPart(name: string, { imports, globalFolder }: ScanRequest): boolean {
+  const { globalFolder: globalWorkflows, pattern } = WORKFLOWS;
+  return (
+    imports.has(name) ||
+    [DEFINITIONS_FOLDER, WORKFLOWS_FOLDER, globalFolder].some((folder) => isBelow(folder, name)) ||
+    (path.dirname(name) === globalWorkflows(globalFolder) && pattern.test(path.basename(name)))
+  );
 }
 
 function isBelow(folder: string, name: string): boolean {
@@ -269,15 +285,14 @@ function changedSpecs({ specs: before }: Content, { specs: after }: Content): st
 function changedOthers(
   { others: before }: Content,
   { others: after }: Content,
-  { imports, globalFolder }: ScanRequest,
+  request: ScanRequest,
 ): string[] {
   const changed = [...after].filter(
-    ([name, content]) => (before.get(name) ?? imports.get(name)) !== content,
+    ([name, content]) => (before.get(name) ?? request.imports.get(name)) !== content,
   );
   const gone = [...before.keys()].filter((name) => !after.has(name));
-  const isMissed = (name: string) =>
-    imports.has(name) || isBelow(DEFINITIONS_FOLDER, name) || isBelow(globalFolder, name);
-  return [...changed.map(([name]) => name), ...gone.filter(isMissed)];
+  const missed = gone.filter((name) => isDefinitionPart(name, request));
+  return [...changed.map(([name]) => name), ...missed];
 }
 
 function idOf({ specs, others, problems, absentRoots }: Content): string {

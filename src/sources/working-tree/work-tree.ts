@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Clock } from "../../model/ports.ts";
 import { type GitOperation, OPERATION_MARKS, operationUnderWay } from "../git/operation.ts";
-import { DEFINITIONS_FOLDER } from "../project.ts";
+import { DEFINITIONS_FOLDER, WORKFLOWS_FOLDER } from "../project.ts";
 import { type FolderHints, folderHints, type WatchFolder } from "./folder-hints.ts";
 import { changedFiles, type Scan, type ScanRequest, scanWorkingTree } from "./scan.ts";
 import {
@@ -243,6 +243,10 @@ class Engine implements WorkTree {
       for (let folder = root; folder !== "."; folder = path.dirname(folder)) {
         wanted.add(path.join(project, path.dirname(folder)));
       }
+    }
+    // Where the folder of definitions is there, so is the one that both lie in.
+    if (!wanted.has(path.join(project, WORKFLOWS_FOLDER))) {
+      wanted.add(path.join(project, path.dirname(WORKFLOWS_FOLDER)));
     }
     if (gitDir !== undefined) wanted.add(gitDir);
     // What was put into a new folder before it was watched has sent no event.
