@@ -22,8 +22,11 @@ const ENTRY_POINTS = [
   "src/runner/pi/submit-result.ts",
   "src/resource-managers/index.ts",
   "src/workflows/index.ts",
-  "src/workflows/index.ts",
+  "src/extension/index.ts",
 ];
+
+// Pi may be a compiled program that finds no packages of ours, so its extension is one whole file.
+const EXTENSION = "src/extension/index.ts";
 
 // `node scripts/build.mjs --no-types [ENTRY…]` builds only the entry points named.
 const named = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
@@ -96,7 +99,8 @@ const REQUIRE =
   'import { createRequire as $createRequire } from "node:module"; const require = $createRequire(import.meta.url);';
 
 const wanted = (named.length > 0 ? named : ENTRY_POINTS).filter((file) => existsSync(file));
-const entries = wanted.filter((file) => file !== START);
+const entries = wanted.filter((file) => file !== START && file !== EXTENSION);
+if (wanted.includes(EXTENSION)) await build({ ...COMMON, entryPoints: [EXTENSION] });
 if (wanted.includes(START)) {
   await build({
     ...COMMON,

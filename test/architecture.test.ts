@@ -47,7 +47,14 @@ const ALLOWED: Record<string, string[]> = {
     "runner/resolver",
     "runner/warm-resolver",
   ],
-  extension: ["model", "server/client", "server/protocol"],
+  extension: [
+    "model",
+    "diff/render",
+    "diff/schema",
+    "sources/project",
+    "server/client",
+    "server/protocol",
+  ],
 };
 
 /** Packages that only one folder may import. */

@@ -1,6 +1,6 @@
 import { printable, printableLines } from "../../model/text.ts";
-import { formatProblem } from "../../model/manifest.ts";
-import type { Problem } from "../../model/manifest.ts";
+import { formatProblem } from "../../model/problem.ts";
+import type { Problem } from "../../model/problem.ts";
 import type { PlanActionKind } from "../../model/plan.ts";
 import type { ShownAction, ShownPlan } from "../schema.ts";
 import type { Palette } from "./palette.ts";

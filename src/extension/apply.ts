@@ -1,0 +1,166 @@
+import { renderFields } from "../diff/render/fields.ts";
+import { PLAIN } from "../diff/render/palette.ts";
+import { countsLine, gateLines } from "../diff/render/words.ts";
+import type { ShownPlan } from "../diff/schema.ts";
+import { PiWorkflowsError, type ErrorJson } from "../model/errors.ts";
+import type { ApplyReceipt } from "../model/plan.ts";
+import { describeRef } from "../model/resource.ts";
+import { printable } from "../model/text.ts";
+import { documentOf } from "./child.ts";
+import type { Session } from "./session.ts";
+
+/** What is to be applied: spec files and folders, or one spec. */
+export type Wanted = {
+  source: { paths: readonly string[] } | { manager: string; key: string; spec: string };
+  /** Flags of the command line that change the plan. */
+  flags: readonly string[];
+  signal?: AbortSignal | undefined;
+};
+
+/** Answers whether a plan is to be carried out; it has shown it. */
+export type Confirm = (plan: ShownPlan) => Promise<boolean>;
+
+/** What an apply came to. */
+export type Applied =
+  | { outcome: "unchanged" | "declined"; plan: ShownPlan }
+  | { outcome: "applied"; plan: ShownPlan; receipt: Receipt };
+
+export type Receipt = ApplyReceipt & { error?: ErrorJson };
+
+// Files and resources may change while a person reads a plan; then the new plan is shown.
+const MOST_PLANS = 3;
+
+/** The plan for what is wanted. Nothing is changed. @throws PiWorkflowsError */
+export async function planFor(session: Session, wanted: Wanted): Promise<ShownPlan> {
+  const { args, input } = argumentsOf(wanted);
+  const how = { signal: wanted.signal, ...(input === undefined ? {} : { input }) };
+  return documentOf(
+    await session.run(["apply", ...args, "--dry-run", "-o", "json"], how),
+  ) as ShownPlan;
+}
+
+/**
+ * Shows the plan, has it confirmed, and carries out exactly that plan: where it changed meanwhile,
+ * the new one is confirmed. The session remembers what it applied.
+ * @throws PiWorkflowsError
+ */
+export async function applyWanted(
+  session: Session,
+  wanted: Wanted,
+  confirm: Confirm,
+): Promise<Applied> {
+  for (let round = 1; ; round += 1) {
+    const plan = await planFor(session, wanted);
+    refuseProblems(plan);
+    if (!hasWork(plan)) {
+      refuseHeld(plan);
+      return { outcome: "unchanged", plan };
+    }
+    if (!(await confirm(plan))) return { outcome: "declined", plan };
+    try {
+      const receipt = await carryOut(session, wanted, plan);
+      remember(session, plan, receipt);
+      return { outcome: "applied", plan, receipt };
+    } catch (thrown) {
+      const moved = thrown instanceof PiWorkflowsError && thrown.code === "PLAN_STALE";
+      if (!moved || round === MOST_PLANS) throw thrown;
+    }
+  }
+}
+
+async function carryOut(session: Session, wanted: Wanted, plan: ShownPlan): Promise<Receipt> {
+  const { args, input } = argumentsOf(wanted);
+  const command = ["apply", ...args, "--plan", plan.id, "--yes", "-o", "json"];
+  // What was begun is carried through, also where the model's turn is called off.
+  return documentOf(await session.run(command, input === undefined ? {} : { input })) as Receipt;
+}
+
+/** A spec goes over standard input: in the arguments, every process of the machine could read it. */
+function argumentsOf({ source, flags }: Wanted): { args: string[]; input?: string } {
+  if ("paths" in source)
+    return { args: [...flags, ...source.paths.flatMap((path) => ["-f", path])] };
+  const { manager, key, spec } = source;
+  return { args: [...flags, "--", manager, key, "-"], input: spec };
+}
+
+function refuseProblems(plan: ShownPlan): void {
+  const { problems, counts } = plan;
+  if (problems.length > 0) {
+    throw new PiWorkflowsError("INVALID_SPECS", "some spec files are not valid", {
+      details: { problems },
+    });
+  }
+  if (counts.conflict + counts.invalid === 0) return;
+  const names = plan.actions
+    .filter(({ kind }) => kind === "conflict" || kind === "invalid")
+    .map((action) => `${describeRef(action)}: ${action.reasons.join("; ")}`);
+  throw new PiWorkflowsError("CONFLICT", names.join("\n  "));
+}
+
+function refuseHeld(plan: ShownPlan): void {
+  const { prune } = plan;
+  if (prune.state === "clear") return;
+  const code = prune.state === "held" ? "PRUNE_HELD" : "PRUNE_BLOCKED";
+  throw new PiWorkflowsError(code, gateLines(plan).join("\n  "));
+}
+
+/** Whether carrying it out would write anything. */
+export function hasWork({ counts, prune }: ShownPlan): boolean {
+  const { create, update, move } = counts;
+  return create + update + move > 0 || (counts.prune > 0 && prune.state === "clear");
+}
+
+/** Whether it changes or deletes something that is there. */
+export function changesWhatIsThere({ counts }: ShownPlan): boolean {
+  return counts.update + counts.prune > 0;
+}
+
+/** A plan for people, every field that differs. */
+export function planText(plan: ShownPlan): string {
+  return renderFields(plan, { palette: PLAIN }).trim();
+}
+
+/** A plan in one sentence, for a dialog's title. */
+export function planQuestion(plan: ShownPlan): string {
+  return [`Apply? ${countsLine(plan)}`, ...gateLines(plan)].join("\n");
+}
+
+const WORDS = {
+  create: "created",
+  update: "updated",
+  move: "moved",
+  prune: "deleted",
+  unchanged: "unchanged",
+  conflict: "conflict",
+  invalid: "invalid",
+} as const;
+
+/** What was done, one line each, and what was not. */
+export function receiptText({ actions, error }: Receipt): string {
+  const lines = actions
+    .filter(({ kind }) => kind !== "unchanged")
+    .map(({ kind, outcome, message, ...ref }) => {
+      const word = outcome === "failed" ? "failed" : outcome === "skipped" ? "kept" : WORDS[kind];
+      const detail = message === undefined || outcome === "done" ? "" : `: ${printable(message)}`;
+      return `${word} ${printable(describeRef(ref))}${detail}`;
+    });
+  const trouble = error ? [`error[${error.code}]: ${error.message}`, error.hint] : [];
+  return [...lines, ...trouble].join("\n");
+}
+
+function remember(session: Session, plan: ShownPlan, { actions }: Receipt): void {
+  const { project } = plan;
+  const uids = new Map(
+    plan.actions.map((action) => [describeRef(action), action.current?.uid] as const),
+  );
+  session.memory.applied(
+    actions
+      .filter(({ kind, outcome }) => outcome === "done" && kind !== "unchanged" && kind !== "move")
+      .flatMap(({ resourceManager, key, uid, generation = 0 }) => {
+        const known = uid ?? uids.get(describeRef({ resourceManager, key }));
+        return known === undefined
+          ? []
+          : [{ uid: known, project, resourceManager, key, generation }];
+      }),
+  );
+}
