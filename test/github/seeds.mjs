@@ -1,5 +1,6 @@
 // @ts-check
 /** Puts repositories, branches, pull requests, checks and reviews into a stand-in. */
+import { writeMirror } from "./mirror.mjs";
 import { tokenOf, USERS } from "./users.mjs";
 
 /**
@@ -84,6 +85,39 @@ export class Seeds {
     const content = Buffer.from(`${message} ${this.#count}\n`).toString("base64");
     const { commit } = await this.#write(login, "PUT", path, { message, content, branch });
     return /** @type {string} */ (commit.sha);
+  }
+
+  /** One more commit of one file with this text. */
+  async file(
+    /** @type {string} */ repository,
+    /** @type {string} */ branch,
+    /** @type {string} */ file,
+    /** @type {string} */ text,
+  ) {
+    const path = `/repos/${repository}/contents/${file}`;
+    const before = await this.#find(`${path}?ref=${branch}`);
+    const { commit } = await this.#write(OWNER, "PUT", path, {
+      message: `Write ${file}`,
+      content: Buffer.from(text).toString("base64"),
+      branch,
+      ...(before === undefined ? {} : { sha: before.sha }),
+    });
+    return /** @type {string} */ (commit.sha);
+  }
+
+  /** The text of a file at the tip of a branch; undefined where there is none. */
+  async text(
+    /** @type {string} */ repository,
+    /** @type {string} */ branch,
+    /** @type {string} */ file,
+  ) {
+    const found = await this.#find(`/repos/${repository}/contents/${file}?ref=${branch}`);
+    return found && Buffer.from(found.content, "base64").toString();
+  }
+
+  /** Writes the repository as it is now to a bare one on disk, to be fetched from. */
+  mirror(/** @type {string} */ repository, /** @type {string} */ folder) {
+    return writeMirror((path) => this.#read(path), repository, folder);
   }
 
   /** A new head that does not descend from the old one. */
@@ -233,6 +267,12 @@ export class Seeds {
     return /** @type {string[]} */ (
       (await this.#read(path)).map((/** @type {any} */ one) => one.body)
     );
+  }
+
+  /** @param {string} path @returns {Promise<any>} */
+  async #find(path) {
+    const answer = await this.#upstream("GET", path, { token: tokenOf(OWNER) });
+    return answer.status === 200 ? answer.body : undefined;
   }
 
   /** @param {string} path @returns {Promise<any>} */
