@@ -5,7 +5,10 @@ import type { JsonSchema } from "./manifest.ts";
 export type AgentRequest = {
   /** The run, for the log and the agent's process title. */
   runId: string;
-  /** Names the conversation within the run: asking again under it continues it. */
+  /**
+   * Names the conversation within the run: asking again under it continues it, while its agent lives.
+   * All its questions have the same tools, model and folder; what the answer must be may differ.
+   */
   conversation: string;
   prompt: string;
   /** What the answer must be; checked by the agent's own tool, and again by the node. */
@@ -30,6 +33,7 @@ export const AGENT_FAULTS = [
   "Deadline",
   "Cancelled",
   "TooLarge",
+  "ConversationChanged",
 ] as const;
 export type AgentFault = (typeof AGENT_FAULTS)[number];
 

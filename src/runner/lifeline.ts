@@ -7,12 +7,17 @@ import { spawn } from "node:child_process";
  */
 const WATCH = `read -r _ && exit; kill -s KILL -- "-$1"`;
 
+/** As `WATCH`; but Pi, asked to stop, also ends the commands that it runs in groups of their own. */
+const WATCH_AND_ASK = `read -r _ && exit; kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"`;
+
 /**
- * Makes the process group `pid` die with this process, whatever either is doing (P-1). Returns what
- * ends the watch, to be called when the group is gone.
+ * Makes the process group `pid` die with this process, whatever either is doing (P-1); where it
+ * `asks`, with two seconds to end by itself. Returns what ends the watch, to be called when the group
+ * is gone.
  */
-export function holdLifeline(pid: number): () => void {
-  const watcher = spawn("/bin/sh", ["-c", WATCH, "pi-workflows-lifeline", String(pid)], {
+export function holdLifeline(pid: number, { asks = false } = {}): () => void {
+  const watch = asks ? WATCH_AND_ASK : WATCH;
+  const watcher = spawn("/bin/sh", ["-c", watch, "pi-workflows-lifeline", String(pid)], {
     // Of a group of its own, so that an interrupt from the terminal does not end the watch first.
     detached: true,
     env: {},

@@ -1,5 +1,12 @@
+import { rmSync } from "node:fs";
+import path from "node:path";
 import type { AgentPort } from "../../model/agent.ts";
+import { LIMITS } from "../../model/limits.ts";
 import type { Clock, Log } from "../../model/ports.ts";
+import { SHORTEST_SECRET } from "../../model/secret-text.ts";
+import { failed } from "./answer.ts";
+import { Conversation, type ConversationServices } from "./conversation.ts";
+import { createPiFinder } from "./installation.ts";
 
 /** What agents need of the server that starts them. */
 export type PiAgentOptions = {
@@ -43,6 +50,51 @@ export type PiLimits = {
  * fails; questions of one conversation are answered one after the other. All of them must have the
  * tools, the model and the folder of the first.
  */
-export function createPiAgents(_options: PiAgentOptions): AgentPort {
-  throw new Error("to be built");
+export function createPiAgents(options: PiAgentOptions): AgentPort {
+  const services = servicesOf(options);
+  const conversations = new Map<string, Conversation>();
+  const nameOf = (runId: string, conversation: string): string => `${runId}\n${conversation}`;
+  let isStopped = false;
+
+  // Files of agents of a server that was killed.
+  rmSync(path.join(options.home, "agents"), { recursive: true, force: true });
+  return {
+    async ask(request, onText, signal) {
+      if (isStopped) return failed("Cancelled", "The server stops");
+      const name = nameOf(request.runId, request.conversation);
+      let conversation = conversations.get(name);
+      if (!conversation?.isOpen) {
+        conversation = new Conversation(services, request);
+        conversations.set(name, conversation);
+      }
+      return conversation.ask({ request, onText, signal });
+    },
+    async close(runId, conversation) {
+      const name = nameOf(runId, conversation);
+      await conversations.get(name)?.close();
+      conversations.delete(name);
+    },
+    alive: () => [...conversations.values()].filter(({ isAlive }) => isAlive).length,
+    async stop() {
+      isStopped = true;
+      await Promise.all([...conversations.values()].map((conversation) => conversation.close()));
+      conversations.clear();
+    },
+  };
+}
+
+function servicesOf(options: PiAgentOptions): ConversationServices {
+  return {
+    ...options,
+    limits: {
+      readyMs: LIMITS.readyMs,
+      killGraceMs: LIMITS.killGraceMs,
+      line: LIMITS.runnerMessage,
+      ...options.limits,
+    },
+    find: createPiFinder(options),
+    secrets: Object.values(options.credentials ?? {})
+      .filter(({ length }) => length >= SHORTEST_SECRET)
+      .sort((one, other) => other.length - one.length),
+  };
 }

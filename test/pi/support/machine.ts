@@ -20,6 +20,8 @@ export type PiMachine = {
   project: string;
   /** The whole environment of a program that is to run Pi; `PATH` begins with Pi and its Node. */
   env: Record<string, string>;
+  /** Makes Pi send the value of a variable of its environment as its key. */
+  useKey(variable: string): void;
   /** Digest of every file of Pi's own folder, by its name. */
   agentFiles(): Record<string, string>;
 };
@@ -60,7 +62,16 @@ export function createPiMachine(test: Lifetime, options: MachineOptions): PiMach
     LANG: "C.UTF-8",
     TMPDIR: SHARED_TMP,
   };
-  return { root, home, agentDir, project, env, agentFiles: () => digests(agentDir) };
+  return {
+    root,
+    home,
+    agentDir,
+    project,
+    env,
+    // Pi 0.73 and 1.6 name variables in different ways; commands they have in common.
+    useKey: (name) => void useModel(agentDir, options.modelUrl as string, `!printenv ${name}`),
+    agentFiles: () => digests(agentDir),
+  };
 }
 
 /** A model provider; when the test ends, both sides must have kept to the published description. */
@@ -81,7 +92,7 @@ const QUIET = {
   retry: { enabled: false },
 };
 
-function useModel(agentDir: string, baseUrl: string): Record<string, unknown> {
+function useModel(agentDir: string, baseUrl: string, apiKey = MODEL_KEY): Record<string, unknown> {
   const model = {
     id: "stand-in",
     name: "Stand-in",
@@ -91,7 +102,7 @@ function useModel(agentDir: string, baseUrl: string): Record<string, unknown> {
     maxTokens: 4_096,
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
   };
-  const tests = { baseUrl, api: "openai-completions", apiKey: MODEL_KEY, models: [model] };
+  const tests = { baseUrl, api: "openai-completions", apiKey, models: [model] };
   writeJson(path.join(agentDir, "models.json"), { providers: { tests } });
   return { defaultProvider: "tests", defaultModel: "stand-in" };
 }

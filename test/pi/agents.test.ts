@@ -1,0 +1,152 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { AgentPort } from "../../src/model/agent.ts";
+import { obedient, textOf, type ModelProvider } from "../model-provider/stand-in.mjs";
+import { ask, startAgents, submits } from "./support/agents.ts";
+import { PIS } from "./support/installed.ts";
+import { createPiMachine, useModelProvider, type PiMachine } from "./support/machine.ts";
+
+const wholeFile = { onTestFinished: (clean: () => Promise<void>) => afterAll(clean) };
+
+describe.each(PIS)("an agent by Pi $version", (pi) => {
+  // As in a server: one for all that ask. Pi is started for each test all the same.
+  let provider: ModelProvider;
+  let machine: PiMachine;
+  let agents: AgentPort;
+  beforeAll(async () => {
+    provider = await useModelProvider(wholeFile);
+    machine = createPiMachine(wholeFile, { pi, modelUrl: provider.url });
+    agents = startAgents(wholeFile, machine);
+  });
+  afterEach(async () => {
+    await agents.close("run-1", "node");
+    provider.requests.length = 0;
+    provider.answerBy(obedient);
+  });
+
+  it("answers with what the schema asks for, after work with the tools it was given", async () => {
+    writeFileSync(path.join(machine.project, "count.txt"), "there are forty-two\n");
+    provider.queue(
+      { text: "I shall look.", calls: [{ name: "read", arguments: { path: "count.txt" } }] },
+      submits(42),
+    );
+
+    const { answer, texts } = ask(agents, machine);
+
+    expect(await answer).toEqual({ state: "answered", value: 42 });
+    // The answer ends the turn: the model is not asked for a farewell.
+    expect(provider.requests).toHaveLength(2);
+    expect(textOf(provider.requests[1]?.body.messages.at(-1))).toContain("forty-two");
+    expect(provider.requests[0]?.body.tools?.map((tool) => tool.function.name).sort()).toEqual([
+      "read",
+      "submit_result",
+    ]);
+    expect(texts).toEqual([
+      "▶ How many?",
+      "I shall look.",
+      '⚙ read {"path":"count.txt"}',
+      "   there are forty-two",
+      '⚙ submit_result {"result":42}',
+    ]);
+    expect(agents.alive()).toBe(1);
+    await agents.close("run-1", "node");
+    expect(agents.alive()).toBe(0);
+  });
+
+  it("remembers the conversation when it is asked again, also for another kind of answer", async () => {
+    provider.queue(submits(1), submits({ why: "because" }));
+
+    await ask(agents, machine, { prompt: "First?" }).answer;
+    const schema = { type: "object", properties: { why: { type: "string" } }, required: ["why"] };
+    const second = ask(agents, machine, { prompt: "And why?", schema });
+
+    expect(await second.answer).toEqual({ state: "answered", value: { why: "because" } });
+    const said = provider.requests[1]?.body.messages.map(textOf).join("\n");
+    expect(said).toMatch(/First\?[^]*And why\?/);
+    expect(agents.alive()).toBe(1);
+  });
+
+  it("refuses to go on in a conversation with other tools", async () => {
+    provider.queue(submits(1));
+    await ask(agents, machine).answer;
+
+    expect(await ask(agents, machine, { tools: ["read", "bash"] }).answer).toMatchObject({
+      state: "failed",
+      reason: "ConversationChanged",
+      retryable: false,
+    });
+  });
+
+  it("sends an answer back that does not fit, and takes the mended one", async () => {
+    provider.queue(submits("many"), submits(7));
+
+    const { answer, texts } = ask(agents, machine);
+
+    expect(await answer).toEqual({ state: "answered", value: 7 });
+    expect(texts.join("\n")).toMatch(/✗ Validation failed.*\n.*result.*number/);
+  });
+
+  it("gives up when the answer does not fit again and again", async () => {
+    provider.answerBy(() => submits("many"));
+
+    expect(await ask(agents, machine).answer).toMatchObject({
+      state: "failed",
+      reason: "NoAnswer",
+      message: expect.stringMatching(/refused 3 times: Validation failed[^]*result.*number/),
+    });
+  });
+
+  it("is reminded when it ends its turn without an answer, and gives up after two reminders", async () => {
+    provider.queue({ text: "About seven." }, submits(7));
+    expect(await ask(agents, machine).answer).toEqual({ state: "answered", value: 7 });
+
+    provider.answerBy(() => ({ text: "I would rather not say." }));
+    const { answer, texts } = ask(agents, machine);
+    expect(await answer).toMatchObject({ state: "failed", reason: "NoAnswer" });
+    expect(texts.filter((text) => text.includes("Call the tool submit_result"))).toHaveLength(2);
+    expect(agents.alive()).toBe(0);
+  });
+
+  it("stops a model that goes on after its answer", async () => {
+    const also = { name: "read", arguments: { path: "nothing" } };
+    provider.queue({ calls: [also, ...submits(7).calls] }, { stall: "And furthermore" });
+
+    expect(await ask(agents, machine).answer).toEqual({ state: "answered", value: 7 });
+  });
+
+  it("leaves Pi's own folder as it was", async () => {
+    provider.queue(submits(1));
+    // A person has used Pi before: it has made its files.
+    await ask(agents, machine, { runId: "earlier" }).answer;
+    await agents.close("earlier", "node");
+    const before = machine.agentFiles();
+    provider.queue({ status: 400, message: "no" }, submits(1));
+
+    await ask(agents, machine).answer;
+    await ask(agents, machine).answer;
+    await agents.close("run-1", "node");
+
+    expect(Object.keys(before)).toContain("settings.json");
+    expect(machine.agentFiles()).toEqual(before);
+  });
+
+  it("hands the provider's key to the model's provider and shows it to nobody", async (test) => {
+    const provider = await useModelProvider(test);
+    const machine = createPiMachine(test, { pi, modelUrl: provider.url });
+    const key = "key-that-nobody-may-see";
+    machine.useKey("STAND_IN_KEY");
+    const agents = startAgents(test, machine, { credentials: { STAND_IN_KEY: key } });
+    provider.queue(
+      { calls: [{ name: "bash", arguments: { command: "echo $STAND_IN_KEY $OTHER; id" } }] },
+      { status: 401, message: `${key} is not valid` },
+    );
+
+    const { answer, texts } = ask(agents, machine, { tools: ["bash"] });
+
+    expect(await answer).toMatchObject({ reason: "ModelFailed" });
+    expect(provider.requests[0]?.key).toBe(`Bearer ${key}`);
+    expect(JSON.stringify([await answer, texts])).not.toContain(key);
+    expect(texts.join("\n")).toContain("[secret]");
+  });
+});
