@@ -12,6 +12,20 @@ export const configSchema = z.strictObject({
       port: z.int().min(0).max(65_535),
     })
     .optional(),
+  /** Of the agents that workflows ask. */
+  pi: z
+    .strictObject({
+      /** Program and first arguments. Default `["pi"]`, looked for on the PATH of the server. */
+      command: z.array(z.string().min(1)).min(1).optional(),
+      /**
+       * Names of further environment variables that Pi gets, beside those of model providers. They
+       * are kept from runners, as those are.
+       */
+      env: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).optional(),
+      /** The model for agents that name none. Default Pi's own. */
+      model: z.string().min(1).optional(),
+    })
+    .optional(),
 });
 
 export type Config = z.infer<typeof configSchema>;

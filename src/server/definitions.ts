@@ -1,13 +1,15 @@
-import { existsSync, realpathSync } from "node:fs";
-import { open, readdir, rename, rm, stat } from "node:fs/promises";
+import { realpathSync } from "node:fs";
 import path from "node:path";
 import type { ManagerProposal, ManagerRecord } from "../model/batch.ts";
 import { canonicalJson } from "../model/canonical.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
+import type { WorkflowProposal } from "../model/graph.ts";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import type { ResolvedManager } from "../model/manifest.ts";
+import { globalWorkflowsFolder } from "../sources/project.ts";
 import { verifyCommittedInputs, verifyInputs } from "../sources/digest.ts";
 import type { ResourceManagerStore } from "../store/store.ts";
+import { keepBundle } from "./bundles.ts";
 import type { Home } from "./home.ts";
 import type { Registry } from "./registry.ts";
 
@@ -15,7 +17,7 @@ export type DefinitionServices = {
   home: Home;
   store: ResourceManagerStore;
   registry: Registry;
-  /** Where definitions for every project live. */
+  /** Where resource managers for every project live; workflows live beside it. */
   globalFolder: string;
 };
 
@@ -30,16 +32,29 @@ export async function acceptDefinition(
   project: string,
   proposal: ManagerProposal,
 ): Promise<{ record: ManagerRecord; replaced: boolean }> {
-  refuseOversized(proposal);
-  const { bundle: _bundle, revision, ...manager } = proposal;
-  if (revision) {
-    await verifyCommittedInputs(project, { ...proposal, revision }, services.globalFolder);
-  } else {
-    refuseOutside(project, proposal, services.globalFolder);
-    verifyInputs(project, proposal, services.globalFolder);
-  }
-  await writeBundle(services.home, proposal);
+  await verifyAndKeep(services, project, proposal);
+  const { bundle: _bundle, revision: _revision, ...manager } = proposal;
   return record(services, project, manager);
+}
+
+/**
+ * The part that is the same for every kind of definition: it is judged, and its bundle is durable
+ * when this resolves. @throws as `acceptDefinition`
+ */
+export async function verifyAndKeep(
+  { home, globalFolder }: Pick<DefinitionServices, "home" | "globalFolder">,
+  project: string,
+  proposal: ManagerProposal | WorkflowProposal,
+): Promise<void> {
+  refuseOversized(proposal);
+  const { revision } = proposal;
+  if (revision) {
+    await verifyCommittedInputs(project, { ...proposal, revision }, globalFolder);
+  } else {
+    refuseOutside(project, proposal, globalFolder);
+    verifyInputs(project, proposal, globalFolder);
+  }
+  await keepBundle(home, proposal);
 }
 
 /** Makes a definition the one that its lane runs; the store and the registry agree afterwards. */
@@ -59,12 +74,15 @@ export async function record(
 }
 
 /** True where accepting again would write what is there, as most applies do. */
-function isSame(before: ManagerRecord, manager: ResolvedManager): boolean {
+export function isSame(before: Accepted, definition: object): boolean {
   const { lane: _lane, project: _project, acceptedAt: _acceptedAt, ...known } = before;
-  return canonicalJson(known) === canonicalJson(manager);
+  return canonicalJson(known) === canonicalJson(definition);
 }
 
-function refuseOversized({ name, bundle }: ManagerProposal): void {
+/** What the store adds to a definition that it accepted. */
+type Accepted = Pick<ManagerRecord, "lane" | "project" | "acceptedAt">;
+
+function refuseOversized({ name, bundle }: Pick<ManagerProposal, "name" | "bundle">): void {
   if (byteLength(bundle) <= LIMITS.bundle) return;
   throw new PiWorkflowsError(
     "TOO_LARGE",
@@ -73,21 +91,29 @@ function refuseOversized({ name, bundle }: ManagerProposal): void {
 }
 
 // The discovery rules name a path; a link there must not lead out of the folder they are about.
-function refuseOutside(project: string, proposal: ManagerProposal, globalFolder: string): void {
+function refuseOutside(
+  project: string,
+  proposal: ManagerProposal | WorkflowProposal,
+  globalFolder: string,
+): void {
   if (realPath(project) !== project) {
     throw new PiWorkflowsError(
       "INVALID_DEFINITION",
       `${project} is not the canonical path of a project`,
     );
   }
-  const root = realPath(proposal.scope === "global" ? globalFolder : project);
+  const isWorkflow = "graph" in proposal;
+  const global = isWorkflow ? globalWorkflowsFolder(globalFolder) : globalFolder;
+  const root = realPath(proposal.scope === "global" ? global : project);
   const file = realPath(proposal.path);
   if (proposal.scope !== "hosted" && root && file?.startsWith(root + path.sep)) return;
   throw new PiWorkflowsError(
     "DEFINITION_CHANGED",
     `The definition of ${proposal.name} at ${proposal.path} does not follow the discovery rules`,
     {
-      hint: "Definitions are files under .pi/resource-managers/ of the project or ~/.pi/agent/resource-managers/; links may not lead out of them.",
+      hint: isWorkflow
+        ? "Workflows are files under .pi/workflows/ of the project or ~/.pi/agent/workflows/; links may not lead out of them."
+        : "Definitions are files under .pi/resource-managers/ of the project or ~/.pi/agent/resource-managers/; links may not lead out of them.",
     },
   );
 }
@@ -98,51 +124,4 @@ function realPath(file: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function writeBundle(home: Home, { digest, bundle }: ManagerProposal): Promise<void> {
-  const file = home.bundle(digest);
-  // Named by its digest: what is there is what would be written.
-  if (existsSync(file)) return;
-  const draft = `${file}.${process.pid}`;
-  const handle = await open(draft, "w", 0o600);
-  try {
-    await handle.writeFile(bundle);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(draft, file);
-  await syncFolder(home.bundles);
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-// Long enough that no acceptance under way can have written it.
-const STALE_BUNDLE_MS = 24 * 60 * 60 * 1000;
-
-/** Deletes bundles that no accepted definition names any more. Returns how many. */
-export async function removeStaleBundles(
-  home: Home,
-  records: readonly ManagerRecord[],
-  now: number,
-): Promise<number> {
-  const named = new Set(records.map(({ digest }) => path.basename(home.bundle(digest))));
-  let removed = 0;
-  for (const name of await readdir(home.bundles)) {
-    if (named.has(name)) continue;
-    const file = path.join(home.bundles, name);
-    const found = await stat(file).catch(() => undefined);
-    if (!found || now - found.mtimeMs < STALE_BUNDLE_MS) continue;
-    await rm(file, { force: true });
-    removed += 1;
-  }
-  return removed;
 }

@@ -3,6 +3,7 @@ import type { Log } from "../model/ports.ts";
 import type { Handlers } from "./handlers.ts";
 import type { Result, RouteName, StreamApi, StreamName, Transport } from "./protocol.ts";
 import { readParams, readStreamParams } from "./request.ts";
+import { streamRunLog, streamRuns, type RunStreamSources } from "./runs/stream.ts";
 import { streamEvents, streamWatch, type StreamSources } from "./streams.ts";
 import { streamSync, type SyncFeed } from "./sync/stream.ts";
 
@@ -30,7 +31,7 @@ export type DispatchOptions = {
   stopping: AbortSignal;
 };
 
-type AllSources = StreamSources & { syncs: SyncFeed };
+type AllSources = StreamSources & RunStreamSources & { syncs: SyncFeed };
 
 /** Routes that answer while the server stops. */
 const ALWAYS: readonly RouteName[] = ["hello", "status", "stop"];
@@ -117,8 +118,12 @@ function openStream<S extends StreamName>(
       return streamEvents(sources, params as StreamApi["events"]["params"], signal);
     case "watch":
       return streamWatch(sources, params as StreamApi["watch"]["params"], signal);
+    case "watchRuns":
+      return streamRuns(sources, params as StreamApi["watchRuns"]["params"], signal);
+    case "followRunLog":
+      return streamRunLog(sources, params as StreamApi["followRunLog"]["params"], signal);
     default:
-      return streamSync(sources.syncs, params, signal);
+      return streamSync(sources.syncs, params as StreamApi["sync"]["params"], signal);
   }
 }
 

@@ -8,6 +8,8 @@ import { acceptDefinition } from "./definitions.ts";
 import type { Home } from "./home.ts";
 import type { Hello, Params, ReconcileTarget, Result, RouteName } from "./protocol.ts";
 import type { Registry } from "./registry.ts";
+import type { RunApi } from "./run-protocol.ts";
+import type { Runs } from "./runs/open.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Sources } from "./sources/sources.ts";
 import type { BatchCheck } from "./spec-check.ts";
@@ -25,6 +27,7 @@ export type HandlerServices = {
   globalFolder: string;
   hello: () => Hello;
   startedAt: number;
+  runs: Pick<Runs, "parentsDeleted" | "count">;
   runners: () => { alive: number; busy: number };
   /** The port of 127.0.0.1 where webhooks are answered, where they are. */
   webhookPort: () => number | undefined;
@@ -46,8 +49,11 @@ export type SyncRoute =
   | "prunes"
   | "undelete";
 
+/** Routes that runs/handlers.ts has. */
+export type RunRoute = keyof RunApi;
+
 /** Each route is a store call and, where something may now be ready, a wake. */
-export function createHandlers(services: HandlerServices): Omit<Handlers, SyncRoute> {
+export function createHandlers(services: HandlerServices): Omit<Handlers, SyncRoute | RunRoute> {
   return { ...readHandlers(services), ...applyHandlers(services), ...writeHandlers(services) };
 }
 
@@ -75,6 +81,7 @@ function readHandlers(services: HandlerServices): Pick<Handlers, ReadRoute> {
       lanes: await store.lanes(),
       runners: services.runners(),
       passes: scheduler.stats(),
+      runs: await services.runs.count(),
       ...portOf(services),
       walBytes: statSync(`${home.database}-wal`, { throwIfNoEntry: false })?.size ?? 0,
     }),
@@ -125,6 +132,8 @@ function applyHandlers(services: HandlerServices): Pick<Handlers, ApplyRoute> {
           key,
         })),
       );
+      const pruned = receipt.items.filter((_item, index) => batch.changes[index]?.kind === "prune");
+      await services.runs.parentsDeleted(pruned.map(({ uid }) => uid));
       for (const manager of new Set(receipt.items.map((item) => item.manager))) {
         scheduler.wake({ project, manager });
       }
@@ -133,7 +142,7 @@ function applyHandlers(services: HandlerServices): Pick<Handlers, ApplyRoute> {
   };
 }
 
-type WriteRoute = Exclude<RouteName, ReadRoute | ApplyRoute | SyncRoute>;
+type WriteRoute = Exclude<RouteName, ReadRoute | ApplyRoute | SyncRoute | RunRoute>;
 
 function writeHandlers(services: HandlerServices): Pick<Handlers, WriteRoute> {
   const { store, registry, scheduler, changes } = services;
@@ -158,6 +167,7 @@ function writeHandlers(services: HandlerServices): Pick<Handlers, WriteRoute> {
       const write = store.delete({ ref, origin, ...(force ? { force } : {}) });
       const receipt = await waking(ref, write);
       changes.touch([{ ...ref, uid: receipt.uid }]);
+      await services.runs.parentsDeleted([receipt.uid]);
       return receipt;
     },
     suspend: async ({ ref, suspended }) => {

@@ -25,6 +25,8 @@ export type Home = {
   log: string;
   /** The bundle of an accepted definition, by digest. */
   bundle: (digest: string) => string;
+  /** What the workflow of that digest says of itself. */
+  workflow: (digest: string) => string;
 };
 
 /** Contents of `server.json`. */
@@ -59,6 +61,7 @@ export function homeAt(folder: string = defaultHome()): Home {
     bundles,
     log: path.join(root, "logs", "server.log"),
     bundle: (digest) => path.join(bundles, `${digest}.mjs`),
+    workflow: (digest) => path.join(bundles, `${digest}.json`),
   };
 }
 

@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import type { AgentPort } from "../model/agent.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { ApplyReceipt } from "../model/plan.ts";
@@ -26,8 +27,10 @@ export type ServerOptions = {
   managers?: readonly ResourceManager[];
   /** The project that these managers belong to: its canonical path. Default the working folder. */
   project?: string;
-  /** Starts the finite workflows of `ctx.workflows`. Without it, asking for one is an error. */
+  /** Starts the finite workflows of `ctx.workflows` in place of this server. */
   workflows?: WorkflowScheduler;
+  /** What agents of workflows are. Default the real Pi, as `config.json` says. */
+  agents?: AgentPort;
   /** Where definitions for every project live. Default `~/.pi/agent/resource-managers`. */
   globalDefinitions?: string;
   /** False serves this process only, through `client`. Default true: the Unix socket too. */

@@ -1,12 +1,16 @@
 import type { ManagerRecord } from "../model/batch.ts";
-import { toPiWorkflowsError, type PiWorkflowsError } from "../model/errors.ts";
+import { toPiWorkflowsError } from "../model/errors.ts";
 import type { PassOutcome, RunnerFault } from "../model/pass.ts";
 import type { Log } from "../model/ports.ts";
+import type { RunEnding } from "../model/run.ts";
 import type { WorkflowScheduler } from "../model/workflow-scheduler.ts";
 import { TerminalError } from "../resource-managers/results.ts";
 import type { PassHost, RunnerPort } from "../runner/port.ts";
+import type { RunNotice } from "../runner/run-port.ts";
 import type { Claimed, ResourceManagerStore } from "../store/store.ts";
 import type { Changes, Touched } from "./changes.ts";
+import { createGuard, type Guarded } from "./guarded.ts";
+import type { ChildRunHost } from "./runs/child-runs.ts";
 import { secretMaskOf, type SecretMask } from "./secret-values.ts";
 
 /** What passes need of the server. */
@@ -14,15 +18,32 @@ export type PassServices = {
   store: ResourceManagerStore;
   log: Log;
   changes: Changes;
+  /** Starts child runs in the server's place, where a host program says how. */
   workflows?: WorkflowScheduler;
+  /** Starts child runs here. Absent in schedulers without workflows. */
+  childRuns?: (claimed: Claimed, guarded: Guarded) => ChildRunHost;
 };
+
+/** How a pass ended; `run` with the outcome `settled` where it was one of a run that said how. */
+export type PassEnd = { outcome: PassOutcome; run?: RunEnding };
 
 /** One pass under way. `done` resolves when nothing of it runs any more. */
 export type Pass = {
   claimed: Claimed;
   /** Calls it off; the outcome will have this fault. */
   abort: (fault: RunnerFault) => void;
-  done: Promise<PassOutcome>;
+  done: Promise<PassEnd>;
+  /** Present where it is a pass of a run. */
+  run?: LiveRun;
+};
+
+/** What may be said to a run while a runner executes it. */
+export type LiveRun = {
+  notify(notice: RunNotice): void;
+  /** Its workflow has other code now: it stops where it can, and is parked. */
+  replaced(digest: string): void;
+  /** It is to stop where it can, and to go on when there is a runner again. */
+  yield(): void;
 };
 
 /** Starts one pass: everything it asks for is done with its claim, and nothing else (F-1). */
@@ -52,7 +73,7 @@ export function startPass(
       services.log.error("A runner broke its contract", fields);
       return { kind: "crashed", fault: "bad-message", message: toPiWorkflowsError(thrown).message };
     })
-    .then((outcome) => mask.outcome(outcome));
+    .then((outcome) => ({ outcome: mask.outcome(outcome) }));
   return { claimed, abort, done };
 }
 
@@ -73,26 +94,7 @@ function passHost(
 ): PassHost {
   const { store, changes } = services;
   const { claim, reconcileId } = claimed;
-  const touched = [touchedBy(claimed)];
-  let lost: PiWorkflowsError | undefined;
-  // Once a write was refused the pass belongs to someone else: it is told to stop, and what it still
-  // asks for is refused without asking the store (F-4); but a provider's late answer still counts
-  // (E-10).
-  const guarded = async <T>(write: () => Promise<T>, late = false): Promise<T> => {
-    if (lost && !late) throw lost;
-    try {
-      const result = await write();
-      changes.touch(touched);
-      return result;
-    } catch (thrown) {
-      const error = toPiWorkflowsError(thrown);
-      if (error.code === "LEASE_LOST") {
-        lost = error;
-        abort();
-      }
-      throw error;
-    }
-  };
+  const guarded = createGuard(changes, [touchedBy(claimed)], abort);
   return {
     secrets: mask.secrets,
     beginEffect: (request) => guarded(() => store.beginEffect(claim, mask.begun(request))),
@@ -102,13 +104,7 @@ function passHost(
       guarded(async () => void (await store.setFinalizer(claim, name, present))),
     emitEvent: (event) =>
       guarded(async () => void (await store.appendEvent(claim.uid, mask.event(event), claim))),
-    ensureWorkflow: (request) => {
-      if (services.workflows) return services.workflows.ensure(claim.uid, request);
-      return noWorkflows(`, so ${request.workflow} can't be started`);
-    },
-    getWorkflow: (requestKey) => services.workflows?.get(claim.uid, requestKey) ?? noWorkflows(),
-    cancelWorkflow: (requestKey) =>
-      services.workflows?.cancel(claim.uid, requestKey) ?? noWorkflows(),
+    ...childRunsOf(services, claimed, guarded),
     log: (level, message, fields) =>
       services.log[level](mask.text(message), {
         ...mask.fields(fields),
@@ -118,6 +114,18 @@ function passHost(
   };
 }
 
-function noWorkflows(consequence = ""): Promise<never> {
-  return Promise.reject(new TerminalError(`this server runs no workflows${consequence}`));
+function childRunsOf(services: PassServices, claimed: Claimed, guarded: Guarded): ChildRunHost {
+  const { workflows, childRuns } = services;
+  const { uid } = claimed.claim;
+  if (workflows) {
+    return {
+      ensureWorkflow: (request) => workflows.ensure(uid, request),
+      getWorkflow: (requestKey) => workflows.get(uid, requestKey),
+      cancelWorkflow: (requestKey) => workflows.cancel(uid, requestKey),
+    };
+  }
+  if (childRuns) return childRuns(claimed, guarded);
+  const none = (): Promise<never> =>
+    Promise.reject(new TerminalError("this server runs no workflows"));
+  return { ensureWorkflow: none, getWorkflow: none, cancelWorkflow: none };
 }

@@ -3,27 +3,18 @@ import { LIMITS } from "../model/limits.ts";
 import { managerName, resourceKey } from "../model/manifest.ts";
 import { sourceDefinitionSchema } from "../model/source.ts";
 import type { Params, RouteName, StreamApi, StreamName } from "./protocol.ts";
+import {
+  count,
+  cursor,
+  flag,
+  jsonSchema,
+  jsonText,
+  project,
+  sha256,
+  uid,
+} from "./request-parts.ts";
+import { RUN_REQUESTS, RUN_STREAM_REQUESTS } from "./run-schemas.ts";
 
-// Query strings hold text only, so what is not text is read back from it; in-process callers pass
-// the values themselves.
-const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
-const count = z.coerce.number().int().min(1).max(LIMITS.batch);
-const cursor = z.coerce.number().int().min(0);
-const jsonText = z
-  .string()
-  .max(64 * 1024)
-  .transform((text, context): unknown => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      context.addIssue({ code: "custom", message: "must be JSON" });
-      return z.NEVER;
-    }
-  });
-
-const project = z.string().min(1).max(4_096);
-const uid = z.string().min(1).max(64);
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
 const ref = z.strictObject({ project, resourceManager: managerName, key: resourceKey });
 const count0 = z.int().min(0);
 const shortText = z.string().max(LIMITS.message);
@@ -72,7 +63,6 @@ const change = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("prune"), ...identity, expected: count0, origin }),
 ]);
 
-const jsonSchema = z.record(z.string(), z.unknown());
 const proposal = z.strictObject({
   name: managerName,
   path: z.string().min(1).max(4_096),
@@ -160,6 +150,7 @@ export const REQUESTS = {
   prunes: z.strictObject({ project }),
   undelete: ref,
   stop: nothing,
+  ...RUN_REQUESTS,
 } satisfies { [R in RouteName]: z.ZodType<Params<R>> };
 
 /** What each stream takes. */
@@ -171,6 +162,7 @@ export const STREAM_REQUESTS = {
   }),
   watch: list,
   sync: z.strictObject({ project: project.exactOptional() }),
+  ...RUN_STREAM_REQUESTS,
 } satisfies { [S in StreamName]: z.ZodType<StreamApi[S]["params"]> };
 
 /** Every request by name, from which `schemas/` is generated. */

@@ -19,6 +19,24 @@ import type {
   StoreInfo,
   Lane,
 } from "../store/store.ts";
+import {
+  absentIfNotFound,
+  RUN_ROUTES,
+  RUN_STREAMS,
+  runClientOver,
+  type RunApi,
+  type RunClient,
+  type RunStreamApi,
+} from "./run-protocol.ts";
+
+export type {
+  JournalQuery,
+  RunAnswerRequest,
+  RunClient,
+  RunItem,
+  RunQuery,
+  RunStart,
+} from "./run-protocol.ts";
 
 /** Rises when a message changes so that older clients or servers can't understand it. */
 export const PROTOCOL_VERSION = 1;
@@ -46,6 +64,8 @@ export type ServerStatus = Hello & {
   lanes: Lane[];
   runners: { alive: number; busy: number };
   passes: { running: number; done: number; failed: number };
+  /** Runs of workflows that have not ended. */
+  runs: { pending: number; running: number; waiting: number; interrupted: number };
   walBytes: number;
   /** The port of 127.0.0.1 where webhooks are answered; absent where they are not. */
   webhookPort?: number;
@@ -103,7 +123,7 @@ export type SyncItem =
   | { kind: "listed" };
 
 /** What each route takes and answers. The zod form of what it takes is in protocol-schemas.ts. */
-export type Api = {
+export type Api = RunApi & {
   hello: { params: Nothing; result: Hello };
   status: { params: Nothing; result: ServerStatus };
   snapshot: { params: { project: string }; result: Snapshot };
@@ -149,7 +169,7 @@ export type Params<R extends RouteName> = Api[R]["params"];
 export type Result<R extends RouteName> = Api[R]["result"];
 
 /** The streams: server-sent events, one JSON item each. */
-export type StreamApi = {
+export type StreamApi = RunStreamApi & {
   events: { params: EventsQuery; item: ResourceEvent };
   watch: { params: ListQuery; item: WatchItem };
   sync: { params: { project?: string }; item: SyncItem };
@@ -188,6 +208,7 @@ export const ROUTES = {
   prunes: { method: "GET", path: "/v1/prunes" },
   undelete: { method: "POST", path: "/v1/undelete" },
   stop: { method: "POST", path: "/v1/stop" },
+  ...RUN_ROUTES,
 } as const satisfies Record<RouteName, Route>;
 
 /** Streams, all by GET. */
@@ -195,10 +216,11 @@ export const STREAMS = {
   events: "/v1/events",
   watch: "/v1/watch",
   sync: "/v1/sync/watch",
+  ...RUN_STREAMS,
 } as const satisfies Record<StreamName, string>;
 
 /** The typed client of the server; its methods throw PiWorkflowsError as the server threw it. */
-export type Client = {
+export type Client = RunClient & {
   hello(): Promise<Hello>;
   status(): Promise<ServerStatus>;
   snapshot(project: string): Promise<Snapshot>;
@@ -262,6 +284,7 @@ export type Transport = {
 /** The typed client over any transport: the socket, or straight into the handlers. */
 export function clientOver({ call, stream, close }: Transport): Client {
   return {
+    ...runClientOver({ call, stream }),
     hello: () => call("hello", {}),
     status: () => call("status", {}),
     snapshot: (project) => call("snapshot", { project }),
@@ -295,9 +318,4 @@ export function clientOver({ call, stream, close }: Transport): Client {
     stop: async () => void (await call("stop", {})),
     close,
   };
-}
-
-function absentIfNotFound(thrown: unknown): undefined {
-  if (thrown instanceof Error && "code" in thrown && thrown.code === "NOT_FOUND") return undefined;
-  throw thrown;
 }

@@ -4,21 +4,26 @@ import { LIMITS } from "../model/limits.ts";
 import type { PassOutcome, RunnerFault } from "../model/pass.ts";
 import type { Clock } from "../model/ports.ts";
 import type { RunnerPort } from "../runner/port.ts";
+import type { RunNotice } from "../runner/run-port.ts";
 import type { Claimed } from "../store/store.ts";
 import { createGate, type Gate } from "./gate.ts";
 import {
   aheadOf,
   heat,
+  isOfRuns,
   keepPace,
+  laneName,
   leaseFor,
   newLane,
   share,
   type Caps,
+  type LaneRecord,
   type LaneState,
   type WaitingPass,
 } from "./lanes.ts";
 import { Lookout } from "./lookout.ts";
-import { startPass, touchedBy, type Pass, type PassServices } from "./pass.ts";
+import { startPass, touchedBy, type Pass, type PassEnd, type PassServices } from "./pass.ts";
+import type { ClaimedRun } from "./runs/pass.ts";
 import { settlePass, type Ended } from "./settle.ts";
 
 /** What a scheduler is made of. */
@@ -27,6 +32,8 @@ export type SchedulerOptions = PassServices & {
   epoch: number;
   /** The runner of a manager: child processes or this process. */
   runnerOf: (record: ManagerRecord) => RunnerPort;
+  /** Starts a pass of a run. */
+  startRun: (claimed: ClaimedRun) => Pass;
   caps: Caps;
   /** In [0, 1): jitter of backoff. */
   random: () => number;
@@ -76,27 +83,49 @@ export class Scheduler {
     this.#beat();
   }
 
-  /** Makes a manager's lane claimable, or takes over what changed in its definition. */
-  register(record: ManagerRecord): void {
+  /**
+   * Makes a lane claimable, or takes over what changed in its definition. Runs of other code than a
+   * workflow's are told to stop where they can: they will be parked.
+   */
+  register(record: LaneRecord): void {
     const known = this.#lanes.get(record.lane);
+    const isReplaced = known !== undefined && known.record.digest !== record.digest;
     if (known) known.record = record;
     else this.#lanes.set(record.lane, newLane(record));
-    this.wake({ project: record.project, manager: record.name });
+    for (const { claimed, run } of isReplaced ? this.#running.values() : []) {
+      if (claimed.claim.lane === record.lane) run?.replaced(record.digest);
+    }
+    this.wake({ project: record.project, manager: laneName(record) });
+  }
+
+  /** Tells the runner that works on a run; does nothing where none does. */
+  notify(runId: string, notice: RunNotice): void {
+    for (const pass of this.#running.values()) {
+      if (pass.claimed.claim.uid === runId) pass.run?.notify(notice);
+    }
   }
 
   /** Something of this lane, or of any lane, may be ready. */
   wake(target?: { project: string; manager: string }): void {
     for (const lane of this.#lanes.values()) {
-      const { project, name } = lane.record;
-      if (!target || (project === target.project && name === target.manager)) heat(lane);
+      const { record } = lane;
+      const isMeant =
+        !target || (record.project === target.project && laneName(record) === target.manager);
+      if (isMeant) heat(lane);
     }
     this.#pump();
   }
 
-  /** True when nothing runs, nothing is ready, and nothing will become ready by itself. */
+  /**
+   * True when nothing runs, nothing is ready, and nothing will become ready by itself. A run that
+   * waits for a person is looked at again at its deadline, which may be far away: that keeps no
+   * server. What waits in its lane for a retry is ready within the longest backoff.
+   */
   isIdle(): boolean {
+    const soon = this.#options.clock.now() + LIMITS.backoffCapMs;
     const waiting = [...this.#lanes.values()].some(
-      (lane) => lane.hot || lane.unknown || lane.nextReadyAt !== undefined,
+      ({ hot, unknown, record, nextReadyAt = Number.POSITIVE_INFINITY }) =>
+        hot || unknown || nextReadyAt <= (isOfRuns(record) ? soon : Number.MAX_SAFE_INTEGER),
     );
     return this.#open === 0 && !waiting;
   }
@@ -110,6 +139,8 @@ export class Scheduler {
     this.#claiming = false;
     this.#heartbeat?.();
     this.#lookout.stop();
+    // A run may have hours to go: it stops between two nodes, and goes on at the next start.
+    for (const pass of this.#running.values()) pass.run?.yield();
     return new Promise((resolve) => {
       this.#drained = resolve;
       this.#end(0);
@@ -179,7 +210,8 @@ export class Scheduler {
     this.#open += claimed.length;
     for (const { lane, places, ahead, wakes } of asks) {
       const own = claimed.filter(({ claim }) => claim.lane === lane.record.lane);
-      lane.waiting.push(...own.map((one) => ({ claimed: one, since })));
+      const { record } = lane;
+      lane.waiting.push(...own.map((one) => ({ claimed: one, since, record })));
       if (own.length === places + ahead || lane.wakes !== wakes) continue;
       lane.hot = false;
       if (lane.unknown) unknown.push(lane);
@@ -187,19 +219,21 @@ export class Scheduler {
     if (unknown.length > 0) void this.#lookout.look(unknown);
   }
 
-  async #run(lane: LaneState, { claimed, since }: WaitingPass): Promise<void> {
+  async #run(lane: LaneState, waiting: WaitingPass): Promise<void> {
     const { clock } = this.#options;
     const { record } = lane;
+    const { claimed, since } = waiting;
     lane.running += 1;
     lane.served = this.#served += 1;
     await this.#predecessor(claimed);
     const startedAt = clock.now();
     const started = clock.monotonic();
-    const outcome = (await this.#calledOff(claimed, since)) ?? (await this.#pass(record, claimed));
+    const calledOff = await this.#calledOff(claimed, since);
+    const end = calledOff ? { outcome: calledOff } : await this.#pass(lane, waiting);
     const durationMs = clock.monotonic() - started;
     lane.running -= 1;
     keepPace(lane, durationMs);
-    const ended = { claimed, record, outcome, startedAt, durationMs: Math.round(durationMs) };
+    const ended = { claimed, record, ...end, startedAt, durationMs: Math.round(durationMs) };
     const settled = this.#settle(lane, ended);
     // In the same turn as the settle, so that both share one commit of the store: the freed place is
     // filled without a second one.
@@ -210,25 +244,40 @@ export class Scheduler {
 
   /** How a pass ends that should not begin; it counts as no attempt, and its key stays ready. */
   async #calledOff(claimed: Claimed, since: number): Promise<PassOutcome | undefined> {
-    const fault = this.#aborted;
+    const fault = this.#aborted ?? (claimed.run && !this.#claiming ? "shutdown" : undefined);
     if (fault) return { kind: "crashed", fault, message: "called off before it began" };
     if (this.#options.clock.monotonic() - since <= FRESH_MS) return undefined;
-    const { uid, key, generation } = claimed.resource.metadata;
-    const ref = { project: claimed.project, resourceManager: claimed.manager, key };
-    const now = await this.#options.store.get(ref).catch(() => undefined);
-    const found = now?.resource.metadata;
-    if (found?.uid === uid && found.generation === generation && !now?.suspended) return undefined;
+    if (await this.#isAsClaimed(claimed)) return undefined;
     const message = "called off before it began: its resource changed while it waited for a place";
     return { kind: "crashed", fault: "shutdown", message };
   }
 
-  async #pass(record: ManagerRecord, claimed: Claimed): Promise<PassOutcome> {
-    const key = keyOf(claimed);
-    const pass = startPass(this.#options, this.#options.runnerOf(record), record, claimed);
+  async #isAsClaimed({ run, project, manager, resource }: Claimed): Promise<boolean> {
+    const { store } = this.#options;
+    if (run) return (await store.run(run.runId).catch(() => undefined))?.paused === false;
+    const { uid, key, generation } = resource.metadata;
+    const now = await store.get({ project, resourceManager: manager, key }).catch(() => undefined);
+    const found = now?.resource.metadata;
+    return found?.uid === uid && found.generation === generation && !now?.suspended;
+  }
+
+  async #pass({ record }: LaneState, waiting: WaitingPass): Promise<PassEnd> {
+    const key = keyOf(waiting.claimed);
+    const pass = this.#begin(record, waiting);
     this.#running.set(key, pass);
-    const outcome = await pass.done;
+    const end = await pass.done;
     this.#running.delete(key);
-    return outcome;
+    return end;
+  }
+
+  #begin(record: LaneRecord, { claimed, record: before }: WaitingPass): Pass {
+    if (!isOfRuns(record)) {
+      return startPass(this.#options, this.#options.runnerOf(record), record, claimed);
+    }
+    const pass = this.#options.startRun(claimed as ClaimedRun);
+    // Replaced while the run was on its way to a runner.
+    if (before.digest !== record.digest) pass.run?.replaced(record.digest);
+    return pass;
   }
 
   /**
@@ -253,7 +302,10 @@ export class Scheduler {
     this.#counts[receipt.record.outcome === "failed" ? "failed" : "done"] += 1;
     if (receipt.readyAt !== undefined) this.#lookout.note(lane, receipt.readyAt);
     changes.touch([touchedBy(ended.claimed)]);
-    log.info("Reconciled", { ...receipt.record });
+    const { run, project } = ended.claimed;
+    // The end of a child run has made its parent ready, in that same transaction.
+    if (run?.parent) this.wake({ project, manager: run.parent.resourceManager });
+    log.info(run ? "A run was worked on" : "Reconciled", { ...receipt.record });
   }
 
   #beat(): void {

@@ -13,12 +13,13 @@ import { globalDefinitionsFolder } from "../sources/project.ts";
 import type { Schema } from "../sources/schema.ts";
 import { openStore } from "../store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../store/store.ts";
+import { removeStaleBundles } from "./bundles.ts";
 import { createChanges, type Changes } from "./changes.ts";
 import { readConfig, type Config } from "./config.ts";
-import { record, removeStaleBundles } from "./definitions.ts";
+import { record } from "./definitions.ts";
 import { createDispatch, localTransport, type Dispatch } from "./dispatch.ts";
 import { drain } from "./drain.ts";
-import { createHandlers } from "./handlers.ts";
+import { createHandlers, type Handlers } from "./handlers.ts";
 import { homeAt, placeSocket, prepareHome, removeInfo, writeInfo, type Home } from "./home.ts";
 import { describeHosted } from "./hosted.ts";
 import { keepHouse } from "./housekeeping.ts";
@@ -31,6 +32,10 @@ import { createLogger } from "./logger.ts";
 import { PROTOCOL_VERSION, type Transport } from "./protocol.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 import { createReleasers, type Releasers } from "./releasers.ts";
+import { openAgents } from "./runs/open-agents.ts";
+import type { Agents } from "./runs/agents.ts";
+import { splitEnvironment, type SplitEnvironment } from "./runs/credentials.ts";
+import { openRuns, type Runs } from "./runs/open.ts";
 import { Scheduler } from "./scheduler.ts";
 import { openSources, type OpenSources } from "./sources/open.ts";
 import { createBatchCheck } from "./spec-check.ts";
@@ -56,6 +61,9 @@ type Base = {
   log: Log;
   releasers: Releasers;
   startedAt: number;
+  /** Where resource managers for every project live. */
+  globalFolder: string;
+  environment: SplitEnvironment;
 };
 
 /**
@@ -74,8 +82,16 @@ export async function serve(options: ServeOptions): Promise<Running> {
     const changes = createChanges();
     const door = createDoor(base);
     const runners = await createRunners(base);
-    const scheduler = await createScheduler(base, { store, changes, runners });
-    const parts = { store, registry, hosted, changes, scheduler, runners };
+    const runs = await openRuns({
+      ...base,
+      store,
+      changes,
+      agents: runners.agents,
+      executor: runners.pool,
+      scheduler: () => scheduler,
+    });
+    const scheduler = await createScheduler(base, { store, changes, runners, runs });
+    const parts = { store, registry, runs, hosted, changes, scheduler, runners };
     const sources = openSources({
       ...base,
       ...parts,
@@ -87,13 +103,14 @@ export async function serve(options: ServeOptions): Promise<Running> {
       scheduler.register(record);
       sources.register(record);
     }
+    for (const record of runs.workflows.all()) scheduler.register(record);
     scheduler.start();
     if (options.listen !== false) {
       await door.open(dispatch);
       await sources.openWebhooks();
     }
     await syncs.start();
-    attend(base, { store, registry, scheduler, dispatch, syncs, sources });
+    attend(base, { ...parts, dispatch, syncs, sources });
     log.info("The server serves", { home: base.home.path, version: VERSION });
     return { transport: localTransport(dispatch), stop: () => releasers.releaseAll(log) };
   } catch (thrown) {
@@ -115,7 +132,17 @@ function own(options: ServeOptions, releasers: Releasers): Base {
     log = logger;
   }
   const config = readConfig(home.config);
-  return { options, home, config, clock, log, releasers, startedAt: clock.now() };
+  return {
+    options,
+    home,
+    config,
+    clock,
+    log,
+    releasers,
+    startedAt: clock.now(),
+    globalFolder: options.globalDefinitions ?? globalDefinitionsFolder(),
+    environment: splitEnvironment(process.env, config.pi?.env),
+  };
 }
 
 async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
@@ -147,16 +174,25 @@ async function acceptHosted(
  * The two transports of passes: child processes, and this process. Sources map in child processes
  * of their own, so that neither waits for the other.
  */
-type Runners = { pool: RunnerPort; local: RunnerPort; maps: RunnerPort };
+type Runners = { pool: RunnerPort; local: RunnerPort; maps: RunnerPort; agents: Agents };
 
 /** A pool is empty until something is to run. */
-async function createRunners({ options, home, clock, log, releasers }: Base): Promise<Runners> {
+async function createRunners(base: Base): Promise<Runners> {
+  const { options, home, config, clock, log, releasers, environment } = base;
   const killed = await reapOrphans(home.path);
   if (killed.length > 0) log.warn("Runners of an earlier server were killed", { killed });
   const token = randomUUID();
+  const common = { home: home.path, token, clock, log };
+  const agents = openAgents({
+    ...common,
+    port: options.agents,
+    config: config.pi,
+    env: process.env,
+    credentials: environment.credentials,
+  });
+  releasers.add("agents", () => agents.stop());
   const poolOf = (concurrency: number): RunnerPort => {
-    const { bundle: bundlePath } = home;
-    const made = { home: home.path, token, bundlePath, env: process.env, clock, log };
+    const made = { ...common, bundlePath: home.bundle, env: environment.runners };
     const pool = createRunnerPool({ ...made, limits: { concurrency } });
     releasers.add("runners", () => pool.stop());
     return pool;
@@ -165,12 +201,12 @@ async function createRunners({ options, home, clock, log, releasers }: Base): Pr
   const maps = poolOf(LIMITS.mapConcurrency);
   const local = createInProcessRunner([...(options.managers ?? [])], clock);
   releasers.add("in-process passes", () => local.stop());
-  return { pool, local, maps };
+  return { pool, local, maps, agents };
 }
 
 async function createScheduler(
   { options, clock, log, releasers }: Base,
-  { store, changes, runners }: { store: ResourceManagerStore; changes: Changes; runners: Runners },
+  { store, changes, runners, runs }: Pick<Parts, "store" | "changes" | "runners" | "runs">,
 ): Promise<Scheduler> {
   const { epoch, recovered } = await store.beginEpoch();
   if (recovered > 0) log.warn("Passes of an earlier server were cut short", { recovered });
@@ -181,6 +217,8 @@ async function createScheduler(
     changes,
     epoch,
     runnerOf: ({ scope }) => (scope === "hosted" ? runners.local : runners.pool),
+    startRun: runs.startRun,
+    childRuns: runs.childRuns,
     caps: capsOf(options.concurrency),
     random: Math.random,
     ...(options.workflows ? { workflows: options.workflows } : {}),
@@ -198,6 +236,7 @@ async function createScheduler(
 type Parts = {
   store: ResourceManagerStore;
   registry: Registry;
+  runs: Runs;
   hosted: ReadonlyMap<string, Schema | undefined>;
   changes: Changes;
   scheduler: Scheduler;
@@ -220,10 +259,9 @@ function createRoutes(
   parts: Parts,
   sources: OpenSources,
 ): { dispatch: Dispatch; syncs: Syncs } {
-  const { options, home, clock, log, releasers, startedAt } = base;
-  const { store, registry, hosted, changes, scheduler, runners } = parts;
+  const { options, home, clock, log, releasers, startedAt, globalFolder } = base;
+  const { store, registry, runs, hosted, changes, scheduler, runners } = parts;
   const stopping = new AbortController();
-  const globalFolder = options.globalDefinitions ?? globalDefinitionsFolder();
   const handlers = createHandlers({
     home,
     store,
@@ -241,12 +279,35 @@ function createRoutes(
       home: home.path,
       ...(stopping.signal.aborted ? { stopping: true } : {}),
     }),
+    runs,
     runners: () => statsOf(runners),
     webhookPort: () => sources.webhookPort(),
     requestStop: options.requestStop,
   });
   // Released before the scheduler drains: what arrives meanwhile is refused.
   releasers.add("requests", () => stopping.abort());
+  const { acceptManagers, commit } = handlers;
+  const syncs = createSyncs(base, parts, { acceptManagers, commit });
+  const dispatch = createDispatch({
+    handlers: {
+      ...handlers,
+      ...watchedBySyncs(handlers, syncs),
+      ...syncHandlers(syncs, store),
+      ...runs.handlers,
+    },
+    sources: { store, runs: store, changes, clock, syncs },
+    log,
+    stopping: stopping.signal,
+  });
+  return { dispatch, syncs };
+}
+
+/** Sync, which reaches the store as clients do. */
+function createSyncs(
+  { clock, log, releasers, globalFolder }: Base,
+  { store, runs, changes }: Pick<Parts, "store" | "runs" | "changes">,
+  { acceptManagers, commit }: Pick<Handlers, "acceptManagers" | "commit">,
+): Syncs {
   const resolver = openWarmResolver();
   releasers.add("resolver", () => resolver.close());
   const syncs = new Syncs({
@@ -254,8 +315,10 @@ function createRoutes(
     target: {
       snapshot: (project) => store.snapshot(project),
       specs: (uids) => store.specs(uids),
-      acceptManagers: (project, proposals) => handlers.acceptManagers({ project, proposals }),
-      commit: (batch) => handlers.commit(batch),
+      acceptManagers: (project, proposals) => acceptManagers({ project, proposals }),
+      acceptWorkflows: (project, proposals) =>
+        runs.handlers.acceptWorkflows({ project, proposals }),
+      commit,
     },
     clock,
     log,
@@ -265,13 +328,7 @@ function createRoutes(
     random: Math.random,
   });
   releasers.add("syncs", () => syncs.stop());
-  const dispatch = createDispatch({
-    handlers: { ...handlers, ...watchedBySyncs(handlers, syncs), ...syncHandlers(syncs, store) },
-    sources: { store, changes, clock, syncs },
-    log,
-    stopping: stopping.signal,
-  });
-  return { dispatch, syncs };
+  return syncs;
 }
 
 /**
@@ -299,22 +356,19 @@ function createDoor({ home, releasers, startedAt }: Base): { open(to: Dispatch):
 function attend(
   { options, home, clock, log, releasers }: Base,
   {
-    store,
-    registry,
-    scheduler,
     dispatch,
     syncs,
     sources,
-  }: Pick<Parts, "store" | "registry" | "scheduler"> & {
-    dispatch: Dispatch;
-    syncs: Syncs;
-    sources: OpenSources;
-  },
+    ...parts
+  }: Parts & { dispatch: Dispatch; syncs: Syncs; sources: OpenSources },
 ): void {
+  const { store, registry, runs, scheduler } = parts;
   releasers.add("housekeeping", keepHouse(store, clock, log));
-  void removeStaleBundles(home, registry.all(), clock.now()).catch((error: unknown) =>
-    log.warn("Old bundles could not be removed", { error }),
-  );
+  const named = [...registry.all(), ...runs.workflows.all()].map(({ digest }) => digest);
+  void runs
+    .digestsInUse()
+    .then((used) => removeStaleBundles(home, [...named, ...used], clock.now()))
+    .catch((error: unknown) => log.warn("Old bundles could not be removed", { error }));
   const { idleExitMs, requestStop } = options;
   if (idleExitMs === undefined) return;
   const isIdle = (): boolean =>

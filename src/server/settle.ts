@@ -1,7 +1,7 @@
 import { toPiWorkflowsError } from "../model/errors.ts";
-import type { ManagerRecord } from "../model/batch.ts";
 import type { PassOutcome } from "../model/pass.ts";
 import type { Clock, Log } from "../model/ports.ts";
+import type { RunEnding } from "../model/run.ts";
 import { nextDue } from "../sources/schedule.ts";
 import type {
   Claimed,
@@ -10,12 +10,15 @@ import type {
   SettleRequest,
 } from "../store/store.ts";
 import { isPassing, type Gate } from "./gate.ts";
+import { isOfRuns, type LaneRecord } from "./lanes.ts";
 
 /** A pass that ended, to be written down. */
 export type Ended = {
   claimed: Claimed;
-  record: ManagerRecord;
+  record: LaneRecord;
   outcome: PassOutcome;
+  /** What became of the run whose pass it was. */
+  run?: RunEnding;
   startedAt: number;
   durationMs: number;
 };
@@ -43,6 +46,7 @@ export async function settlePass(
     reconcileId: claimed.reconcileId,
     observedGeneration: claimed.resource.metadata.generation,
     outcome: ended.outcome,
+    ...(ended.run ? { run: ended.run } : {}),
     startedAt,
     durationMs,
     random: options.random(),
@@ -70,6 +74,7 @@ export async function settlePass(
       } else {
         options.log.warn("The result of a pass was refused", fields);
         request.outcome = { kind: "failed", message: error.message, terminal: false };
+        delete request.run;
       }
     }
   }
@@ -85,6 +90,7 @@ async function markNextPoll(
   { store, clock }: Pick<SettlerOptions, "store" | "clock">,
   { claimed, record, outcome }: Ended,
 ): Promise<void> {
+  if (isOfRuns(record)) return;
   const { uid } = claimed.claim;
   const due = nextDue(record.sources, uid, clock.now());
   if (due && isAwaited(due.delayMs, outcome)) await store.enqueue([{ target: { uid }, ...due }]);

@@ -7,7 +7,13 @@ import type {
   RunnerPort,
 } from "../../src/runner/port.ts";
 
-import type { RunOutcome } from "../../src/runner/run-port.ts";
+import type {
+  RunControl,
+  RunHost,
+  RunNotice,
+  RunOutcome,
+  RunPass,
+} from "../../src/runner/run-port.ts";
 
 /** One pass that a fake runner was given. */
 export type FakePass = {
@@ -17,6 +23,15 @@ export type FakePass = {
   host: PassHost;
   signal: AbortSignal;
   end(outcome?: PassOutcome): void;
+};
+
+/** One pass of a run that a fake runner was given. */
+export type FakeRun = {
+  request: RunPass;
+  host: RunHost;
+  signal: AbortSignal;
+  notices: RunNotice[];
+  end(outcome: RunOutcome): void;
 };
 
 /** A runner whose passes end when the test says so, or at once with `answer`. */
@@ -40,9 +55,25 @@ export class FakeRunner implements RunnerPort {
     return Promise.resolve(this.keysOf(request));
   }
 
-  /** Runs of workflows are not for this runner. */
-  execute(): Promise<RunOutcome> {
-    return Promise.resolve({ kind: "failed", message: "no runs here", terminal: true });
+  /** Passes of runs under way, oldest first. */
+  readonly executing: FakeRun[] = [];
+
+  execute(request: RunPass, host: RunHost, control: RunControl): Promise<RunOutcome> {
+    return new Promise((resolve) => {
+      const run: FakeRun = {
+        request,
+        host,
+        signal: control.signal,
+        notices: [],
+        end: (outcome) => {
+          const index = this.executing.indexOf(run);
+          if (index >= 0) this.executing.splice(index, 1);
+          resolve(outcome);
+        },
+      };
+      control.onNotice((notice) => void run.notices.push(notice));
+      this.executing.push(run);
+    });
   }
 
   run(request: PassRequest, host: PassHost, signal: AbortSignal): Promise<PassOutcome> {
@@ -89,7 +120,9 @@ export class FakeRunner implements RunnerPort {
   }
 
   stop(): Promise<void> {
-    this.endAll({ kind: "crashed", fault: "shutdown", message: "the server stops" });
+    const gone = { kind: "crashed", fault: "shutdown", message: "the server stops" } as const;
+    this.endAll(gone);
+    for (const run of this.executing.splice(0)) run.end(gone);
     return Promise.resolve();
   }
 

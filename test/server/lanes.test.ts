@@ -1,17 +1,31 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ManagerRecord } from "../../src/model/batch.ts";
-import { aheadOf, keepPace, newLane, share, type LaneState } from "../../src/server/lanes.ts";
+import { LIMITS } from "../../src/model/limits.ts";
+import type { WorkflowRecord } from "../../src/model/graph.ts";
+import {
+  aheadOf,
+  capsOf,
+  isOfRuns,
+  keepPace,
+  mostOf,
+  newLane,
+  share,
+  type LaneState,
+} from "../../src/server/lanes.ts";
 import type { Claimed } from "../../src/store/store.ts";
 
-function lane(id: number, more: Partial<LaneState> & { max?: number; project?: string } = {}) {
-  const { max = 4, project = "/p", ...state } = more;
+type LaneOptions = Partial<LaneState> & { max?: number; project?: string; runs?: boolean };
+
+function lane(id: number, more: LaneOptions = {}): LaneState {
+  const { max = 4, project = "/p", runs = false, ...state } = more;
   const record = { lane: id, project, name: `m${id}`, maxConcurrent: max } as ManagerRecord;
-  return { ...newLane(record), ...state };
+  const workflow = { lane: id, project, name: `w${id}`, graph: {} } as WorkflowRecord;
+  return { ...newLane(runs ? workflow : record), ...state };
 }
 
-const waiting = { claimed: {} as Claimed, since: 0 };
-const caps = { total: 8, perProject: 8 };
+const waiting = { claimed: {} as Claimed, since: 0, record: {} as ManagerRecord };
+const caps = { total: 8, perProject: 8, runs: 6 };
 const places = (lanes: LaneState[], limits = caps) =>
   share(lanes, limits).map((entry) => [entry.lane.record.lane, entry.places]);
 
@@ -55,39 +69,66 @@ describe("sharing free places among lanes", () => {
         running: fc.integer({ min: 0, max: 3 }),
         reserved: fc.integer({ min: 0, max: 3 }),
         hot: fc.boolean(),
+        runs: fc.boolean(),
         served: fc.integer({ min: 0, max: 50 }),
       }),
       { maxLength: 12 },
     );
     const cap = fc.integer({ min: 1, max: 30 });
     fc.assert(
-      fc.property(states, cap, cap, (all, total, perProject) => {
+      fc.property(states, cap, cap, cap, (all, total, perProject, runs) => {
         const lanes = all.map((entry, id) => lane(id, entry));
-        const given = new Map(places(lanes, { total, perProject }) as [number, number][]);
+        const given = new Map(places(lanes, { total, perProject, runs }) as [number, number][]);
         const busy = (state: LaneState) => state.running + state.reserved;
         const more = (state: LaneState) => given.get(state.record.lane) ?? 0;
         const sum = (some: LaneState[], of: (state: LaneState) => number) =>
           some.reduce((count, state) => count + of(state), 0);
         const siblings = (state: LaneState) =>
           lanes.filter((other) => other.record.project === state.record.project);
+        const ofRuns = lanes.filter(({ record }) => isOfRuns(record));
         for (const state of lanes.filter((one) => more(one) > 0)) {
           expect(state.hot).toBe(true);
-          expect(busy(state) + more(state)).toBeLessThanOrEqual(state.record.maxConcurrent);
+          expect(busy(state) + more(state)).toBeLessThanOrEqual(mostOf(state.record));
           expect(sum(siblings(state), (one) => busy(one) + more(one))).toBeLessThanOrEqual(
             perProject,
           );
           expect(sum(lanes, (one) => busy(one) + more(one))).toBeLessThanOrEqual(total);
+          if (!isOfRuns(state.record)) continue;
+          expect(sum(ofRuns, (one) => busy(one) + more(one))).toBeLessThanOrEqual(runs);
         }
         const couldTake = lanes.some(
           (state) =>
             state.hot &&
-            busy(state) < state.record.maxConcurrent &&
-            sum(siblings(state), busy) < perProject,
+            busy(state) < mostOf(state.record) &&
+            sum(siblings(state), busy) < perProject &&
+            (!isOfRuns(state.record) || sum(ofRuns, busy) < runs),
         );
         if (couldTake && sum(lanes, busy) < total) expect(given.size).toBeGreaterThan(0);
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("places of runs", () => {
+  it("LIMITS.runConcurrency: however many runs there are, reconciles have the places left", () => {
+    const all = capsOf();
+    const { runConcurrency, concurrency } = LIMITS;
+    expect(all).toMatchObject({ total: concurrency, runs: runConcurrency });
+    const lanes = [lane(1, { runs: true }), lane(2, { runs: true }), lane(3, { runs: true })];
+    for (const [state, count] of places(lanes, all).map(([id, more]) => [lanes[id! - 1]!, more!]))
+      (state as LaneState).running = count as number;
+    expect(lanes.reduce((sum, { running }) => sum + running, 0)).toBe(runConcurrency);
+    const quiet = lane(4);
+    expect(places([...lanes, quiet], all)).toEqual([[4, concurrency - runConcurrency]]);
+  });
+
+  it("are some on the smallest server too, and none where there are none", () => {
+    expect([0, 1, 2, 3, 8, 20].map((total) => capsOf(total).runs)).toEqual([0, 1, 1, 1, 6, 18]);
+  });
+
+  it("are claimed when they are free, not ahead", () => {
+    expect(aheadOf(lane(1, { runs: true, pace: 1, running: 3 }))).toBe(0);
   });
 });
 

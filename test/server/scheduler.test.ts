@@ -84,7 +84,7 @@ describe("waking", () => {
   });
 
   it("Q-6: many waiting keys of one lane each run at their own time", async () => {
-    const bench = await makeBench({ caps: { total: 100, perProject: 100 } });
+    const bench = await makeBench({ caps: { total: 100, perProject: 100, runs: 100 } });
     await bench.create(await bench.accept("m", { maxConcurrent: 100 }), ...keysOf(20));
     for (const [index, pass] of [...bench.runner.running].entries()) {
       pass.end({ kind: "requeueAfter", delayMs: 1_000 * (index + 1) });
@@ -197,7 +197,7 @@ describe("room", () => {
   });
 
   it("runs no more passes than the server and the project allow", async () => {
-    const bench = await makeBench({ caps: { total: 5, perProject: 3 } });
+    const bench = await makeBench({ caps: { total: 5, perProject: 3, runs: 5 } });
     const here = await bench.accept("m", { maxConcurrent: 100 }, "/p");
     const there = await bench.accept("n", { maxConcurrent: 100 }, "/q");
     await bench.create(here, ...keysOf(10));
@@ -211,7 +211,7 @@ describe("room", () => {
   });
 
   it("Q-10: a manager with 10,000 ready keys delays another's single key by at most one pass", async () => {
-    const bench = await makeBench({ caps: { total: 2, perProject: 2 } });
+    const bench = await makeBench({ caps: { total: 2, perProject: 2, runs: 2 } });
     const crowd = await bench.accept("crowd", { maxConcurrent: 2 });
     const single = await bench.accept("single");
     await bench.create(crowd, ...keysOf(10_000));
@@ -223,7 +223,7 @@ describe("room", () => {
   });
 
   it("Q-10: nor when the crowd's passes are so quick that keys are claimed ahead", async () => {
-    const bench = await makeBench({ caps: { total: 2, perProject: 2 } });
+    const bench = await makeBench({ caps: { total: 2, perProject: 2, runs: 2 } });
     const crowd = await bench.accept("crowd", { maxConcurrent: 2 });
     const single = await bench.accept("single");
     await bench.create(crowd, ...keysOf(1_000));
@@ -241,7 +241,7 @@ describe("room", () => {
   });
 
   it("G-5: a key claimed ahead whose spec changed before it began runs with the new one only", async () => {
-    const bench = await makeBench({ caps: { total: 1, perProject: 1 } });
+    const bench = await makeBench({ caps: { total: 1, perProject: 1, runs: 1 } });
     const manager = await bench.accept("m", { maxConcurrent: 1 });
     await bench.create(manager, ...keysOf(4));
     bench.runner.of("k0").end();
@@ -275,7 +275,7 @@ describe("room", () => {
   });
 
   it("Q-9: every ready key is claimed although others of its lane never stop asking", async () => {
-    const bench = await makeBench({ caps: { total: 1, perProject: 1 } });
+    const bench = await makeBench({ caps: { total: 1, perProject: 1, runs: 1 } });
     const manager = await bench.accept("m", { maxConcurrent: 1 });
     const greedy = ["g0", "g1", "g2"];
     await bench.create(manager, ...greedy, "patient");

@@ -6,10 +6,13 @@ import type { ResolvedManager } from "../../src/model/manifest.ts";
 import type { Ids, Log, LogFields } from "../../src/model/ports.ts";
 import { createChanges } from "../../src/server/changes.ts";
 import type { Caps } from "../../src/server/lanes.ts";
+import { boundAgents } from "../../src/server/runs/agents.ts";
+import { startRunPass } from "../../src/server/runs/pass.ts";
 import { Scheduler } from "../../src/server/scheduler.ts";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
 import { FakeRunner } from "./fake-runner.ts";
+import { scriptedAgents } from "./runs/scripted-agents.ts";
 import { creation } from "./hosting.ts";
 import { tempFolder } from "./temp.ts";
 import { turns, VirtualClock } from "./virtual-clock.ts";
@@ -39,20 +42,34 @@ export async function makeBench({ caps, wrap }: BenchOptions = {}): Promise<Benc
   const runner = new FakeRunner();
   const lines: Bench["log"] = [];
   const { epoch } = await store.beginEpoch();
+  const changes = createChanges();
   const scheduler = new Scheduler({
     store,
     clock,
     log: recordingLog(lines),
-    changes: createChanges(),
+    changes,
     epoch,
     runnerOf: () => runner,
-    caps: caps ?? { total: 8, perProject: 8 },
+    startRun: (claimed) =>
+      startRunPass(
+        {
+          store,
+          clock,
+          log: recordingLog(lines),
+          changes,
+          agents: boundAgents(scriptedAgents().port),
+          definitionOf: () => Promise.resolve(undefined),
+        },
+        runner,
+        claimed,
+      ),
+    caps: caps ?? { total: 8, perProject: 8, runs: 8 },
     random: () => 0.5,
   });
   onTestFinished(async () => {
     const drained = scheduler.drain();
     runner.answer = undefined;
-    while (runner.running.length > 0) {
+    while (runner.running.length + runner.executing.length > 0) {
       await runner.stop();
       await turns();
     }

@@ -20,7 +20,7 @@ export const run: Action<object> = async (cli) => {
 };
 
 function describe(status: ServerStatus, now: number): string {
-  const { store, runners, passes } = status;
+  const { store, runners, passes, runs } = status;
   const head = columns([
     ["running", `pid ${status.pid}, version ${status.version}`],
     ["since", `${instant(status.startedAt)} (${relative(status.startedAt, now)})`],
@@ -30,6 +30,10 @@ function describe(status: ServerStatus, now: number): string {
       : [["webhooks", `http://127.0.0.1:${status.webhookPort}/webhooks/NAME`]]),
     ["resources", `${store.resources}, revision ${store.revision}`],
     ["passes", `${passes.running} running, ${passes.done} done, ${passes.failed} failed`],
+    [
+      "runs",
+      `${runs.running} running, ${runs.pending} pending, ${runs.waiting} waiting, ${runs.interrupted} interrupted`,
+    ],
     ["runners", `${runners.alive} alive, ${runners.busy} busy`],
     [
       "database",
