@@ -12,20 +12,21 @@ export async function confirm(cli: Cli, what: string, yes: boolean): Promise<voi
   if (!cli.output.interactive || cli.output.format === "json") {
     throw new PiWorkflowsError("NEEDS_CONFIRMATION", `${what} needs a confirmation`);
   }
-  if (await answersYes(`${what}? [y/N] `, cli.signal)) return;
+  const answer = await ask(`${what}? [y/N] `, cli.signal);
+  if (/^y(?:es)?$/i.test(answer.trim())) return;
   throw new PiWorkflowsError(
     "NEEDS_CONFIRMATION",
     `${what} was not confirmed; nothing was changed`,
   );
 }
 
-async function answersYes(question: string, signal: AbortSignal): Promise<boolean> {
+/** What a person answers on the terminal; nothing where it is closed. */
+export async function ask(question: string, signal: AbortSignal): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     // A terminal that is closed never answers.
     const closed = once(terminal, "close").then(() => "");
-    const answer = await Promise.race([terminal.question(question, { signal }), closed]);
-    return /^y(?:es)?$/i.test(answer.trim());
+    return await Promise.race([terminal.question(question, { signal }), closed]);
   } finally {
     terminal.close();
   }

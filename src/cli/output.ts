@@ -1,4 +1,6 @@
+import { clearLine, cursorTo } from "node:readline";
 import { createColors } from "picocolors";
+import { widthOf } from "../model/text.ts";
 
 export type Colors = ReturnType<typeof createColors>;
 
@@ -19,27 +21,67 @@ export type Output = {
   record(value: unknown): void;
   /** Progress and advice, on stderr; silent with `-o json`. */
   note(text: string): void;
+  /** What goes on now: one line on a terminal, replaced by whatever is written next. */
+  status(text: string): void;
 };
 
 /** Makes the output of one run of the command line. */
 export function createOutput(options: { format: string; color: boolean }): Output {
   const json = options.format === "json";
+  const transient = transientLine(json);
+  const write = (text: string): void => {
+    transient.clear();
+    process.stdout.write(text);
+  };
   return {
     format: options.format,
     colors: colorsFor(process.stdout, options.color),
     // Some terminals say 0 where they do not know.
     width: (process.stdout.isTTY && process.stdout.columns) || undefined,
     interactive: process.stdin.isTTY && process.stderr.isTTY,
-    line: (text = "") => void process.stdout.write(`${text}\n`),
+    line: (text = "") => write(`${text}\n`),
     result: (value, human) =>
-      void process.stdout.write(
-        json ? `${JSON.stringify(value, null, 2)}\n` : withLineEnd(human()),
-      ),
-    record: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`),
+      write(json ? `${JSON.stringify(value, null, 2)}\n` : withLineEnd(human())),
+    record: (value) => write(`${JSON.stringify(value)}\n`),
     note: (text) => {
+      transient.clear();
       if (!json) process.stderr.write(`${text}\n`);
     },
+    status: (text) => transient.show(text),
   };
+}
+
+function transientLine(silent: boolean): { show: (text: string) => void; clear: () => void } {
+  const { stderr } = process;
+  let isShown = false;
+  const clear = (): void => {
+    if (!isShown) return;
+    isShown = false;
+    cursorTo(stderr, 0);
+    clearLine(stderr, 0);
+  };
+  return {
+    clear,
+    show(text) {
+      clear();
+      if (silent || !stderr.isTTY || text === "") return;
+      isShown = true;
+      stderr.write(clipped(text, (stderr.columns || FALLBACK_COLUMNS) - 1));
+    },
+  };
+}
+
+/** Where a terminal does not say how wide it is. */
+const FALLBACK_COLUMNS = 80;
+
+/** A line that was wrapped could not be taken back. */
+function clipped(text: string, width: number): string {
+  let shown = "";
+  for (const character of text) {
+    if (widthOf(shown + character) > width - 1) return `${shown}…`;
+    shown += character;
+  }
+  return shown;
 }
 
 /** Colours for a stream: only on a terminal, and never against NO_COLOR (no-color.org). */

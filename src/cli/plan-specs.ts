@@ -1,17 +1,16 @@
-import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { makePlan } from "../apply/make-plan.ts";
 import type { PlanSource } from "../apply/target.ts";
 import type { PruneRequest } from "../diff/guard.ts";
 import type { PlanRequest } from "../diff/plan.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
-import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Resolution, ResolveRequest } from "../runner/resolver.ts";
 import { openWarmResolver } from "../runner/warm-resolver.ts";
 import type { DeleteBound } from "./flags.ts";
 import type { Cli } from "./invocation.ts";
+import { parseArgument, textOfArgument } from "./json-argument.ts";
 import { personOrigin } from "./person.ts";
 import { selectSpecs, STDIN_NAME, type Selection } from "./select-specs.ts";
 
@@ -55,6 +54,7 @@ export function endPrepared(): void {
 
 /** What the command line is called in places and origins. */
 const ARGUMENT_NAME = "<command line>";
+const SPEC_ARGUMENT = { what: "spec", example: '{"text": "hi"}' };
 
 /**
  * Finds the files that the flags name.
@@ -82,7 +82,7 @@ export async function selectFiles(cli: Cli, options: LoadOptions): Promise<Selec
   const request: PlanRequest = { project, owner, force: options.force === true };
   if (options.prune) request.prune = pruneRequest(options, selection);
   const { files, problems } = selection;
-  return { specs: { project, files, inline }, problems, request };
+  return { specs: { project, files, inline, workflows: "all" }, problems, request };
 }
 
 function pruneRequest(options: LoadOptions, selection: Selection): PruneRequest {
@@ -108,16 +108,16 @@ async function readStandardInput(cli: Cli): Promise<string> {
  * Takes the one spec that a person gives, who then owns the resource.
  * @throws PiWorkflowsError USAGE
  */
-export function selectArguments(
+export async function selectArguments(
   cli: Cli,
   { manager, key, spec }: SpecArguments,
   force: boolean,
-): Selected {
+): Promise<Selected> {
   const { project } = cli;
-  const value = parseSpec(spec.startsWith("@") ? readSpecFile(spec.slice(1)) : spec);
+  const value = parseArgument(await textOfArgument(cli, spec, SPEC_ARGUMENT), SPEC_ARGUMENT);
   const text = JSON.stringify({ resourceManager: manager, key, spec: value }, null, 2);
   return {
-    specs: { project, files: [], inline: [{ name: ARGUMENT_NAME, text }] },
+    specs: { project, files: [], inline: [{ name: ARGUMENT_NAME, text }], workflows: "all" },
     problems: [],
     request: { project, owner: personOrigin("").owner, force },
   };
@@ -134,32 +134,6 @@ export async function loadSelected(cli: Cli, selected: Selected): Promise<Loaded
     resolution: { ...resolution, problems: [...problems, ...resolution.problems] },
     request,
   };
-}
-
-function readSpecFile(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    throw new PiWorkflowsError("USAGE", `@${file}: the file can't be read`, {
-      hint: "Give the spec as JSON, or @ and the path of a file that holds it.",
-      cause,
-    });
-  }
-}
-
-function parseSpec(json: string): unknown {
-  if (Buffer.byteLength(json) > LIMITS.manifestFile) {
-    throw new PiWorkflowsError("TOO_LARGE", `the spec is larger than ${LIMITS.manifestFile} bytes`);
-  }
-  try {
-    return JSON.parse(json);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new PiWorkflowsError("USAGE", `the spec is no JSON: ${reason}`, {
-      hint: `Quote it for the shell: '{"text": "hi"}', or put it into a file and give @FILE.`,
-      cause,
-    });
-  }
 }
 
 /** The plan of what was loaded, against a store. */
