@@ -38,15 +38,13 @@ export async function checkWorkflowFile(
 }
 
 function nameProblems(file: DefinitionFile, { name }: Workflow): WorkflowProblem[] {
-  if (!managerName.safeParse(file.name).success) {
-    const message = `the file's name must begin with one: lower-case letters, digits and dashes, not ${show(file.name)}`;
-    return [{ path: "name", message }];
-  }
+  // A name that can't be one is told anyway.
   if (name === file.name) return [];
   const wanted = JSON.stringify(file.name);
-  return [
-    { path: "name", message: `must be ${wanted}, as the file's name says, not ${show(name)}` },
-  ];
+  const message = managerName.safeParse(file.name).success
+    ? `must be ${wanted}, as the file's name says, not ${show(name)}`
+    : `must be the file's name, which must be lower-case letters, digits and dashes, not ${wanted}`;
+  return [{ path: "name", message }];
 }
 
 /** Where the node or edge at fault is made, else where the workflow is. */

@@ -232,7 +232,7 @@ describe("what is wrong with a workflow is told at its place", () => {
     const project = tempProject({
       [`${FOLDER}/twice.workflow.ts`]: greeting("twice"),
       [`${FOLDER}/twice.workflow.mjs`]: "",
-      [`${FOLDER}/Big Name.workflow.ts`]: greeting("Big Name"),
+      [`${FOLDER}/Big Name.workflow.ts`]: greeting("big-name"),
       "lib/inside.ts": greeting("inside"),
     });
     symlinkSync(outside.path("evil.workflow.ts"), project.path(`${FOLDER}/linked.workflow.ts`));
@@ -240,12 +240,25 @@ describe("what is wrong with a workflow is told at its place", () => {
     symlinkSync("nowhere.ts", project.path(`${FOLDER}/gone.workflow.ts`));
     const found = await load(project);
     expect(problems(found)).toEqual([
-      `${FOLDER}/Big Name.workflow.ts:6:16: name: the file's name must begin with one: lower-case letters, digits and dashes, not "Big Name"`,
+      `${FOLDER}/Big Name.workflow.ts:6:16: name: must be the file's name, which must be lower-case letters, digits and dashes, not "Big Name"`,
       `${FOLDER}/gone.workflow.ts:1:1: the file does not exist`,
       `${FOLDER}/linked.workflow.ts:1:1: the symbolic link leads out of the project, to ${outside.path("evil.workflow.ts")}`,
       `${FOLDER}/twice.workflow.mjs:1:1: twice.workflow.mjs and twice.workflow.ts define the same workflow; keep one`,
     ]);
     expect(found.workflows.map(({ name }) => name)).toEqual(["inside"]);
+  });
+
+  it("a node or an edge that does not hold, where it is made", async () => {
+    const text = greeting("odd", "")
+      .replace('run: () => "hello"', 'timeout: "soon" as never, run: () => "hello"')
+      .replace('edges: { greet: end("done") }', 'edges: { greet:\n    end("dnoe" as never) }');
+    const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: text }));
+    expect(problems(found)).toEqual([
+      expect.stringMatching(/^\.pi\/workflows\/odd\.workflow\.ts:14:5: edges\.greet: .*dnoe/),
+      expect.stringMatching(
+        /^\.pi\/workflows\/odd\.workflow\.ts:5:15: nodes\.greet\.timeout: .*soon/,
+      ),
+    ]);
   });
 
   it("names the workflow where an imported file is at fault", async () => {
