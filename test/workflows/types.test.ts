@@ -1,5 +1,6 @@
-import { describe, expectTypeOf, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
+import { checkWorkflow } from "../../src/workflows/check.ts";
 import {
   action,
   agent,
@@ -14,6 +15,7 @@ import {
   type PureContext,
   shell,
   type ShellResult,
+  type Workflow,
   type WorkflowNode,
 } from "../../src/workflows/index.ts";
 
@@ -64,6 +66,9 @@ const edges = {
   review: { done: end("done") },
 } as const;
 
+/** What is found at load, where nobody asks the compiler. */
+const faults = (workflow: Workflow) => checkWorkflow(workflow).map(({ path }) => path);
+
 describe("what the compiler says of a workflow", () => {
   it("knows what each node hands over", () => {
     compute({
@@ -87,6 +92,7 @@ describe("what the compiler says of a workflow", () => {
   it("takes a whole one", () => {
     const outer = defineWorkflow({ ...common, edges });
     expectTypeOf(outer.input).toEqualTypeOf<typeof Input>();
+    expect(faults(outer)).toEqual([]);
     defineWorkflow({ ...common, edges: { ...edges, review: end("done") } });
     defineWorkflow({
       ...common,
@@ -102,84 +108,88 @@ describe("what the compiler says of a workflow", () => {
   });
 
   it("refuses what a node gives back that its schema does not have", () => {
-    action({
-      safety: "manual",
-      output: z.string(),
+    const one = () => 1;
+    const nodeWith = {
       // @ts-expect-error -- a number is no string
-      run: () => 1,
-    });
-    decision({
-      choices: ["yes", "no"],
+      output: action({ safety: "manual", output: z.string(), run: one }),
       // @ts-expect-error -- no such choice
-      choose: () => "maybe",
-    });
-    // @ts-expect-error -- an action must say how safe it is
-    action({ run: () => 1 });
-    // @ts-expect-error -- no unit
-    shell({ command: ["true"], timeout: "5" });
-    // @ts-expect-error -- one of command and shell
-    shell({ command: ["true"], shell: "true" });
+      choice: decision({ choices: ["yes", "no"], choose: () => "maybe" }),
+      // @ts-expect-error -- an action must say how safe it is
+      safety: action({ run: one }),
+      // @ts-expect-error -- no unit
+      timeout: shell({ command: ["true"], timeout: "5" }),
+      // @ts-expect-error -- one of command and shell
+      command: shell({ command: ["true"], shell: "true" }),
+      // @ts-expect-error -- no such option
+      option: compute({ run: one, retries: { times: 2 } }),
+    };
+    expect(Object.keys(nodeWith)).toHaveLength(6);
   });
 
   it("refuses a choice without an edge, an edge without a choice, and a node without an edge", () => {
-    defineWorkflow({
-      ...common,
-      edges: {
-        ...edges,
-        // @ts-expect-error -- `no` is missing
-        good: { yes: "review" },
-      },
-    });
-    defineWorkflow({
-      ...common,
-      edges: {
-        ...edges,
-        // @ts-expect-error -- `maybe` is no choice
-        good: { yes: "review", no: "ask", maybe: "ask" },
-      },
-    });
-    const { ask: _ask, ...missing } = edges;
-    defineWorkflow({
-      ...common,
-      // @ts-expect-error -- `ask` leads nowhere
-      edges: missing,
-    });
+    const missing = { ...edges, good: { yes: "review" } } as const;
+    // @ts-expect-error -- `no` is missing
+    expect(faults(defineWorkflow({ ...common, edges: missing }))).toEqual(["edges.good.no"]);
+
+    expect(
+      faults(
+        defineWorkflow({
+          ...common,
+          edges: {
+            ...edges,
+            // @ts-expect-error -- `maybe` is no choice
+            good: { yes: "review", no: end("gaveUp"), maybe: "ask" },
+          },
+        }),
+      ),
+    ).toEqual(["edges.good.maybe"]);
+
+    const { ask: _ask, ...deadEnd } = edges;
+    // @ts-expect-error -- `ask` leads nowhere
+    expect(faults(defineWorkflow({ ...common, edges: deadEnd }))).toEqual(["edges.ask"]);
   });
 
   it("refuses edges to nodes and exits that do not exist", () => {
+    const wrongNode = { ...edges, ask: "cuont" } as const;
     // @ts-expect-error -- no such node
-    defineWorkflow({ ...common, edges: { ...edges, ask: "cuont" } });
+    expect(faults(defineWorkflow({ ...common, edges: wrongNode }))).toEqual(["edges.ask"]);
+
+    const wrongExit = { ...edges, ask: end("dnoe") };
     // @ts-expect-error -- no such exit
-    defineWorkflow({ ...common, edges: { ...edges, ask: end("dnoe") } });
-    defineWorkflow({
-      ...common,
-      // @ts-expect-error -- no such node to go back to
-      edges: { ...edges, ask: loop("fetch", { max: 3, exhausted: "good" }) },
-    });
-    defineWorkflow({
-      ...common,
-      // @ts-expect-error -- no such node when exhausted
-      edges: { ...edges, ask: loop("fetchLinks", { max: 3, exhausted: "goood" }) },
-    });
-    defineWorkflow({
-      ...common,
-      // @ts-expect-error -- no such branch
-      edges: { ...edges, fetchLinks: parallel(["test"], { join: "ask" }) },
-    });
-    defineWorkflow({
-      ...common,
-      // @ts-expect-error -- no such exit of the included workflow
-      edges: { ...edges, review: { finished: end("done") } },
-    });
+    expect(faults(defineWorkflow({ ...common, edges: wrongExit }))).toEqual(["edges.ask"]);
+
+    const wrongLoop = { ...edges, ask: loop("fetch", { max: 3, exhausted: "good" }) };
+    // @ts-expect-error -- no such node to go back to
+    expect(faults(defineWorkflow({ ...common, edges: wrongLoop }))).toEqual(["edges.ask"]);
+
+    const wrongLast = { ...edges, ask: loop("fetchLinks", { max: 3, exhausted: "goood" }) };
+    // @ts-expect-error -- no such node when exhausted
+    expect(faults(defineWorkflow({ ...common, edges: wrongLast }))).toEqual([
+      "edges.ask.exhausted",
+    ]);
+
+    const wrongBranch = { ...edges, fetchLinks: parallel(["test", "opinion"], { join: "ask" }) };
+    // @ts-expect-error -- no such branch
+    expect(faults(defineWorkflow({ ...common, edges: wrongBranch }))).toEqual([
+      "edges.fetchLinks.branches[0]",
+    ]);
+
+    const wrongInner = { ...edges, review: { finished: end("done") } };
+    // @ts-expect-error -- no such exit of the included workflow
+    expect(faults(defineWorkflow({ ...common, edges: wrongInner }))).toEqual([
+      "edges.review.done",
+      "edges.review.finished",
+    ]);
+
     // @ts-expect-error -- no such node to start at
-    defineWorkflow({ ...common, edges, startAt: "fetch" });
+    expect(faults(defineWorkflow({ ...common, edges, startAt: "fetch" }))).toEqual(["startAt"]);
   });
 
   it("refuses a loop without its bound", () => {
     // @ts-expect-error -- `max` is missing
-    loop("fetchLinks", { exhausted: "ask" });
+    expect(loop("fetchLinks", { exhausted: "ask" }).max).toBeUndefined();
     // @ts-expect-error -- `exhausted` is missing
-    loop("fetchLinks", { max: 3 });
+    expect(loop("fetchLinks", { max: 3 }).exhausted).toBeUndefined();
   });
 
   it("refuses nodes that take another input than the workflow has", () => {
@@ -187,17 +197,20 @@ describe("what the compiler says of a workflow", () => {
       input: z.object({ size: z.number() }),
       run: ({ input }) => input.size,
     });
-    // @ts-expect-error -- the workflow's input has no size
-    defineWorkflow({ ...common, edges, nodes: { ...nodes, count: other } });
-    // @ts-expect-error -- an exit must give the workflow's output
-    defineWorkflow({ ...common, edges, exits: { done: () => "1", gaveUp: () => 0 } });
-    // @ts-expect-error -- the included workflow takes links
-    includeWorkflow(inner, { input: () => ({ link: [] }) });
     const wide = includeWorkflow(inner, {
       input: ({ input }: PureContext<{ size: number }>) => ({ links: [String(input.size)] }),
     });
-    // @ts-expect-error -- the workflow's input has no size
-    defineWorkflow({ ...common, edges, includes: { review: wide } });
+    const workflowWith = {
+      // @ts-expect-error -- the workflow's input has no size
+      node: defineWorkflow({ ...common, edges, nodes: { ...nodes, count: other } }),
+      // @ts-expect-error -- an exit must give the workflow's output
+      exit: defineWorkflow({ ...common, edges, exits: { done: () => "1", gaveUp: () => 0 } }),
+      // @ts-expect-error -- the included workflow takes links
+      input: includeWorkflow(inner, { input: () => ({ link: [] }) }),
+      // @ts-expect-error -- the workflow's input has no size
+      include: defineWorkflow({ ...common, edges, includes: { review: wide } }),
+    };
+    expect(Object.keys(workflowWith)).toHaveLength(4);
   });
 
   it("lets nodes of a loop read each other once one says its type", () => {
