@@ -5,7 +5,9 @@ import { claimSuite } from "./contract/claims.ts";
 import { statusSuite } from "./contract/status.ts";
 import { deletionSuite } from "./contract/deletion.ts";
 import { effectSuite } from "./contract/effects.ts";
+import { childRunSuite } from "./contract/child-runs.ts";
 import { laneSuite } from "./contract/lanes.ts";
+import { runSuite } from "./contract/runs.ts";
 import { Driver, ManualClock, type ModelledStore } from "./support.ts";
 
 /** What every implementation of the store must do; each rule by one example. */
@@ -34,5 +36,11 @@ export function describeStore(name: string, make: (clock: ManualClock) => Modell
   });
   describe(`managers, suspension and repair of ${name}`, () => {
     laneSuite(start);
+  });
+  describe(`runs of ${name}`, () => {
+    runSuite(start);
+  });
+  describe(`child runs of ${name}`, () => {
+    childRunSuite(start);
   });
 }

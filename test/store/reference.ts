@@ -1,8 +1,9 @@
-import { fingerprint } from "../../src/model/canonical.ts";
+import { canonicalJson, fingerprint, type Json } from "../../src/model/canonical.ts";
 import type { BatchReceipt } from "../../src/model/batch.ts";
 import { mergeConditions, type Condition } from "../../src/model/condition.ts";
 import type { EffectOutcome, StoredEffect } from "../../src/model/effect.ts";
 import { PiWorkflowsError, type ErrorCode } from "../../src/model/errors.ts";
+import { isWorkflowLane, workflowLane } from "../../src/model/graph.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import type { PassOutcome } from "../../src/model/pass.ts";
 import {
@@ -14,7 +15,22 @@ import {
   type WakeCause,
 } from "../../src/model/queue.ts";
 import type { Origin, ResourceRef, StoredResource } from "../../src/model/resource.ts";
+import type { StoredRun } from "../../src/model/run.ts";
 import type { Claim, Claimed, ClaimRequest, SettleReceipt } from "../../src/store/store.ts";
+import {
+  forgetTaken,
+  hasHeard,
+  isAmbiguousVisit,
+  isEnded,
+  isHeldBack,
+  lastOf,
+  ordinalFor,
+  PAUSED_MOVE,
+  reachedVisits,
+  toModelStored,
+  type ModelMove,
+  type ModelRun,
+} from "./reference-runs.ts";
 import type { ManualClock, ModelledStore } from "./support.ts";
 
 type Resource = {
@@ -43,7 +59,11 @@ type Resource = {
   terminalAt?: number;
   stalledAt?: number;
   effects: (StoredEffect & { token: string })[];
+  /** Present where it is a run; and the run that it asked for last. */
+  run?: ModelRun;
+  current?: Resource;
 };
+type RunResource = Resource & { run: ModelRun };
 
 /** What is wanted of a key: when, how urgently, why, and when that was said. */
 type Wish = { at: number; class: QueueClass; cause: WakeCause; order: number };
@@ -76,7 +96,7 @@ export class ReferenceStore implements ModelledStore {
   readonly #clock: ManualClock;
   #count = 0;
   #epoch = 0;
-  #lanes: { project: string; manager: string; accepted: boolean }[] = [];
+  #lanes: { project: string; manager: string; accepted: boolean; workflow?: Workflow }[] = [];
   #resources: Resource[] = [];
   #queue: Entry[] = [];
   #settled = new Map<string, SettleReceipt>();
@@ -94,6 +114,7 @@ export class ReferenceStore implements ModelledStore {
   }
 
   async acceptManager(project: string, manager: Parameters<ModelledStore["acceptManager"]>[1]) {
+    if (isWorkflowLane(manager.name)) fail("BAD_REQUEST");
     const lane = this.#lane(project, manager.name);
     const found = this.#lanes[lane - 1];
     if (found) found.accepted = true;
@@ -102,6 +123,7 @@ export class ReferenceStore implements ModelledStore {
 
   async applyBatch(batch: Parameters<ModelledStore["applyBatch"]>[0]): Promise<BatchReceipt> {
     for (const change of batch.changes) {
+      if (isWorkflowLane(change.manager)) fail("BAD_REQUEST");
       const found = this.#live(batch.project, change.manager, change.key);
       if (found?.deletedAt !== undefined && change.kind !== "prune") fail("DELETING");
       if ((found?.version ?? 0) !== change.expected) fail("STALE");
@@ -135,6 +157,7 @@ export class ReferenceStore implements ModelledStore {
       resource.deletedAt ??= this.#clock.now();
       resource.finalizers = [];
       this.#remove(resource);
+      this.#cancelChildren(resource);
     } else {
       this.#requestDeletion(resource);
     }
@@ -184,9 +207,12 @@ export class ReferenceStore implements ModelledStore {
         .filter(({ resource }) => this.#lane(resource.project, resource.manager) === lane)
         .filter(({ running, wish }) => !running && wish && wish.at <= this.#clock.now())
         .sort((left, right) => rank(left) - rank(right) || order(left) - order(right));
-      for (const entry of ready.slice(0, Math.max(0, room))) {
-        claimed.push(this.#claimOne(entry, lane, request.leaseMs));
+      const taken: Entry[] = [];
+      for (const entry of ready) {
+        if (taken.length >= room) break;
+        if (this.#prepare(entry)) taken.push(entry);
       }
+      for (const entry of taken) claimed.push(this.#claimOne(entry, lane, request.leaseMs));
     }
     return claimed;
   }
@@ -210,6 +236,7 @@ export class ReferenceStore implements ModelledStore {
 
   async setFinalizer(claim: Claim, name: string, present: boolean) {
     const { resource } = this.#holder(claim);
+    if (name === CHILD_RUNS) fail("BAD_REQUEST");
     if (resource.finalizers.includes(name) === present) return toStored(resource).resource.metadata;
     if (present && resource.deletedAt !== undefined) fail("DELETING");
     resource.finalizers = present
@@ -300,8 +327,20 @@ export class ReferenceStore implements ModelledStore {
       (resource) =>
         !resource.removed && !resource.suspended && !isGivenUp(resource) && !this.#entry(resource),
     );
-    if (!dryRun) for (const resource of missing) this.#wish(resource, "repair", 0);
-    return { enqueued: missing.length };
+    const waits = ({ run }: Resource) =>
+      run && (run.state === "waiting" || run.state === "interrupted") && !hasHeard(run);
+    const now = missing.filter((resource) => !waits(resource));
+    const later = missing.filter(
+      (resource) => waits(resource) && resource.run?.reason === "Checkpoint",
+    );
+    if (!dryRun) {
+      for (const resource of now) this.#wish(resource, "repair", 0);
+      for (const resource of later) {
+        const delay = (resource.run as ModelRun).deadlineAt - this.#clock.now();
+        this.#wish(resource, "schedule", Math.max(0, delay));
+      }
+    }
+    return { enqueued: now.length + later.length };
   }
 
   async get(ref: ResourceRef): Promise<StoredResource | undefined> {
@@ -367,6 +406,376 @@ export class ReferenceStore implements ModelledStore {
 
   async close(): Promise<void> {}
 
+  async acceptWorkflow(project: string, workflow: Workflow) {
+    const lane = this.#lane(project, workflowLane(workflow.name));
+    Object.assign(this.#lanes[lane - 1] as object, { accepted: true, workflow });
+    return { ...workflow, lane, project, acceptedAt: this.#clock.now() };
+  }
+
+  async startRun(request: Parameters<ModelledStore["startRun"]>[0]): Promise<StoredRun> {
+    const { project, workflow, requestKey } = request;
+    this.#workflow(project, workflow);
+    const found = this.#runs()
+      .filter(({ run }) => !run.parent && run.workflow === workflow)
+      .findLast(({ run }) => run.requestKey === requestKey);
+    return this.#shown(
+      found ? sameRun(found, request) : this.#insertRun({ ...request, attempt: 1 }),
+    );
+  }
+
+  async ensureChildRun(claim: Claim, request: Parameters<ModelledStore["ensureChildRun"]>[1]) {
+    const { resource: parent } = this.#holder(claim);
+    const found = this.#child(parent.uid, request.requestKey);
+    if (found) {
+      sameRun(found, request);
+      this.#pointTo(parent, found);
+      return this.#shown(found);
+    }
+    this.#workflow(parent.project, request.workflow);
+    if (parent.deletedAt !== undefined) fail("DELETING");
+    const resource = this.#insertRun({
+      ...request,
+      project: parent.project,
+      attempt: 1,
+      startedBy: `${parent.manager} ${parent.key}`,
+      parent: { uid: parent.uid, resourceManager: parent.manager, key: parent.key },
+    });
+    this.#adopt(parent, resource);
+    return this.#shown(resource);
+  }
+
+  async childRun(claim: Claim, requestKey: string) {
+    const found = this.#child(this.#holder(claim).resource.uid, requestKey);
+    return found && this.#shown(found);
+  }
+
+  async cancelChildRun(claim: Claim, requestKey: string) {
+    const found = this.#child(this.#holder(claim).resource.uid, requestKey);
+    if (found) this.#cancel(found, found.run.startedBy);
+    return found && this.#shown(found);
+  }
+
+  async appendJournal(claim: Claim, entries: Parameters<ModelledStore["appendJournal"]>[1]) {
+    const entry = this.#holder(claim);
+    const run = entry.resource.run ?? fail("LEASE_LOST");
+    const lines = entries.map((line, index) => ({
+      ...line,
+      sequence: run.journal.length + index + 1,
+      epoch: run.epochs,
+    }));
+    run.journal.push(...lines);
+    forgetTaken(run, lines);
+    if (lines.some(({ event }) => event === "succeeded" || event === "failed")) entry.crashes = 0;
+  }
+
+  async runOrders(claim: Claim) {
+    const run = this.#holder(claim).resource.run ?? fail("LEASE_LOST");
+    const taken = run.journal.some(({ event }) => event === "cancel");
+    const byPlace = (left: { node: string; ordinal: number }, right: typeof left) =>
+      left.node === right.node ? left.ordinal - right.ordinal : left.node < right.node ? -1 : 1;
+    return {
+      ...(run.cancelBy === undefined || taken ? {} : { cancel: { by: run.cancelBy } }),
+      answers: [...run.answers].sort(byPlace),
+      resolutions: [...run.resolutions].sort((left, right) => left.visit - right.visit),
+    };
+  }
+
+  async pauseRun(runId: string) {
+    const resource = this.#openRun(runId);
+    const { run } = resource;
+    if (run.cancelBy !== undefined) fail("RUN_ENDED");
+    if (resource.suspended) return this.#shown(resource);
+    resource.suspended = true;
+    this.#unqueue(resource);
+    const idle = run.state === "pending" || run.state === "running";
+    if (idle && !this.#entry(resource)) this.#moveRun(resource, PAUSED_MOVE);
+    return this.#shown(resource);
+  }
+
+  async resumeRun(runId: string) {
+    const resource = this.#openRun(runId);
+    const { run } = resource;
+    if (!resource.suspended && !isHeldBack(run)) return this.#shown(resource);
+    resource.suspended = false;
+    if (run.reason === "DefinitionChanged") run.keepsCode = true;
+    if (isHeldBack(run) || run.reason === "Paused") {
+      this.#moveRun(resource, { state: run.epochs === 0 ? "pending" : "running" });
+    }
+    this.#wish(resource, "request", 0);
+    return this.#shown(resource);
+  }
+
+  async cancelRun(runId: string, by: string) {
+    const resource = this.#openRun(runId);
+    this.#cancel(resource, by);
+    return this.#shown(resource);
+  }
+
+  async answerRun(runId: string, answer: Parameters<ModelledStore["answerRun"]>[1]) {
+    const resource = this.#openRun(runId);
+    const { run } = resource;
+    const ordinal = answer.ordinal ?? ordinalFor(run, answer.node);
+    const visit = reachedVisits(run, answer.node)[ordinal - 1];
+    const closed = visit !== undefined && lastOf(run, visit) !== "begun";
+    const given = run.answers.some((one) => one.node === answer.node && one.ordinal === ordinal);
+    if (closed || given) fail("ALREADY_ANSWERED");
+    run.answers.push({ node: answer.node, ordinal, value: answer.value, by: answer.by });
+    return this.#heard(resource);
+  }
+
+  async resolveRun(
+    runId: string,
+    visit: number,
+    order: Parameters<ModelledStore["resolveRun"]>[2],
+  ) {
+    const resource = this.#openRun(runId);
+    const { run } = resource;
+    if (!isAmbiguousVisit(run, visit)) fail("NOT_AMBIGUOUS");
+    if (run.resolutions.some((one) => one.visit === visit)) fail("ALREADY_ANSWERED");
+    run.resolutions.push({ visit, ...order });
+    return this.#heard(resource);
+  }
+
+  async retryRun(runId: string, by: string) {
+    const resource = this.#runs().find(({ uid }) => uid === runId) ?? fail("NOT_FOUND");
+    const { run } = resource;
+    if (run.state !== "failed" && !isHeldBack(run)) fail("RUN_NOT_FAILED");
+    const same = this.#runs().filter((other) => isSameRequest(other.run, run));
+    if (same.some((other) => other.run.attempt > run.attempt)) fail("RUN_NOT_FAILED");
+    const visits = new Set(run.journal.map((line) => ("visit" in line ? line.visit : 0)));
+    const unsure = [...visits].some((visit) => isAmbiguousVisit(run, visit));
+    if (!isEnded(run) && unsure) fail("RUN_NOT_FAILED");
+    const parent = this.#resources.find(({ uid }) => uid === run.parent?.uid);
+    if (run.parent && (!parent || parent.removed || parent.deletedAt !== undefined)) {
+      fail("DELETING");
+    }
+    if (!isEnded(run)) {
+      this.#moveRun(resource, { state: "failed", reason: "Cancelled", message: "" });
+    }
+    const { workflow, input, requestKey, session } = run;
+    const next = this.#insertRun({
+      project: resource.project,
+      workflow,
+      input,
+      requestKey,
+      attempt: run.attempt + 1,
+      startedBy: by,
+      ...(session === undefined ? {} : { session }),
+      ...(run.parent ? { parent: run.parent } : {}),
+    });
+    if (parent) this.#adopt(parent, next, resource);
+    return this.#shown(next);
+  }
+
+  async run(runId: string) {
+    const found = this.#runs().find(({ uid }) => uid === runId);
+    return found && this.#shown(found);
+  }
+
+  async runs() {
+    const items = this.#runs().map((resource) => {
+      const { input: _, output: __, ...summary } = this.#shown(resource);
+      return summary;
+    });
+    return { items: items.reverse() };
+  }
+
+  async journal(runId: string) {
+    return this.#runs().find(({ uid }) => uid === runId)?.run.journal ?? [];
+  }
+
+  #runs(): RunResource[] {
+    return this.#resources.filter((one): one is RunResource => one.run !== undefined);
+  }
+
+  #workflow(project: string, name: string): Workflow {
+    const found = this.#lanes.find(
+      (lane) => lane.project === project && lane.manager === workflowLane(name),
+    );
+    return found?.workflow ?? fail("UNKNOWN_WORKFLOW");
+  }
+
+  #child(parentUid: string, requestKey: string): RunResource | undefined {
+    return this.#runs()
+      .filter(({ run }) => run.parent?.uid === parentUid)
+      .findLast(({ run }) => run.requestKey === requestKey);
+  }
+
+  #openRun(runId: string): RunResource {
+    const found = this.#runs().find(({ uid }) => uid === runId) ?? fail("NOT_FOUND");
+    if (isEnded(found.run)) fail("RUN_ENDED");
+    return found;
+  }
+
+  #shown(resource: RunResource): StoredRun {
+    return toModelStored(resource.run, resource, this.#entry(resource)?.running?.at);
+  }
+
+  #insertRun(asked: NewRun): RunResource {
+    const { project, workflow: name } = asked;
+    const workflow = this.#workflow(project, name);
+    const uid = `reference-${(this.#count += 1)}`;
+    const resource: RunResource = {
+      uid,
+      project,
+      manager: workflowLane(name),
+      key: uid,
+      version: (this.#count += 1),
+      generation: 1,
+      spec: JSON.stringify(asked.input),
+      specHash: "",
+      status: "{}",
+      observed: 0,
+      conditions: [],
+      finalizers: [],
+      removed: false,
+      suspended: false,
+      origin: { owner: { kind: "person", name: asked.startedBy } },
+      labels: {},
+      dependsOn: [],
+      prunable: false,
+      createdAt: this.#clock.now(),
+      updatedAt: this.#clock.now(),
+      effects: [],
+      run: {
+        workflow: name,
+        digest: workflow.digest,
+        keepsCode: false,
+        input: asked.input,
+        state: "pending",
+        ...(asked.parent ? { parent: asked.parent } : {}),
+        requestKey: asked.requestKey ?? uid,
+        attempt: asked.attempt,
+        ...(asked.session === undefined ? {} : { session: asked.session }),
+        startedBy: asked.startedBy,
+        epochs: 0,
+        journal: [],
+        answers: [],
+        resolutions: [],
+        deadlineAt: this.#clock.now() + workflow.deadlineMs,
+      },
+    };
+    this.#resources.push(resource);
+    this.#wish(resource, "request", 0);
+    return resource;
+  }
+
+  #adopt(parent: Resource, run: RunResource, instead?: Resource): void {
+    if (!parent.finalizers.includes(CHILD_RUNS)) {
+      parent.finalizers = [...parent.finalizers, CHILD_RUNS];
+      this.#changed(parent);
+    }
+    if (instead === undefined || parent.current === instead) this.#pointTo(parent, run);
+  }
+
+  #pointTo(parent: Resource, run: RunResource): void {
+    if (parent.current === run) return;
+    parent.current = run;
+    this.#changed(parent);
+  }
+
+  #heard(resource: RunResource): StoredRun {
+    if (!resource.suspended && !isHeldBack(resource.run)) this.#wish(resource, "request", 0);
+    return this.#shown(resource);
+  }
+
+  #cancelChildren(parent: Resource): void {
+    for (const run of this.#runs()) {
+      if (run.run.parent?.uid === parent.uid) this.#cancel(run, "the deletion of its resource");
+    }
+  }
+
+  #cancel(resource: RunResource, by: string): void {
+    const { run } = resource;
+    if (isEnded(run) || run.cancelBy !== undefined) return;
+    Object.assign(run, { cancelBy: by, keepsCode: true });
+    if (run.journal.length === 0 && !this.#entry(resource)?.running) {
+      this.#moveRun(resource, { state: "failed", reason: "Cancelled", message: "" });
+      return;
+    }
+    resource.suspended = false;
+    delete resource.stalledAt;
+    this.#wish(resource, "request", 0);
+  }
+
+  #moveRun(resource: RunResource, move: ModelMove): void {
+    const { run } = resource;
+    if (isEnded(run)) fail("RUN_ENDED");
+    const before = `${run.state} ${run.reason}`;
+    for (const name of ["reason", "message", "node", "exit", "output"] as const) delete run[name];
+    Object.assign(run, move);
+    const ended = move.state === "succeeded" || move.state === "failed";
+    delete resource.stalledAt;
+    if (isHeldBack(run)) resource.stalledAt = resource.generation;
+    if (ended) {
+      Object.assign(run, { endedAt: this.#clock.now(), answers: [], resolutions: [] });
+      resource.suspended = false;
+      this.#remove(resource);
+    }
+    if (before !== `${run.state} ${run.reason}`) this.#tellParent(resource, ended);
+  }
+
+  #tellParent(resource: RunResource, ended: boolean): void {
+    const { run } = resource;
+    const parent = this.#resources.find(({ uid }) => uid === run.parent?.uid);
+    if (!parent || parent.removed) return;
+    if (parent.current === resource) this.#changed(parent);
+    if (run.state === "pending" || run.state === "running") return;
+    const stopped = isGivenUp(parent) && !this.#entry(parent);
+    if (!parent.suspended && !stopped) this.#wish(parent, "child", 0);
+    const open = this.#runs().some(
+      (one) => one.run.parent?.uid === parent.uid && !isEnded(one.run),
+    );
+    if (!ended || open || !parent.finalizers.includes(CHILD_RUNS)) return;
+    parent.finalizers = parent.finalizers.filter((name) => name !== CHILD_RUNS);
+    if (parent.deletedAt !== undefined && parent.finalizers.length === 0) {
+      const token = this.#entry(parent)?.running?.claim.token;
+      if (token !== undefined) this.#removedBy.set(token, parent);
+      this.#remove(parent);
+    } else {
+      this.#changed(parent);
+    }
+  }
+
+  /** Whether a key may be handed out: a run that has begun runs no other code than its own. */
+  #prepare(entry: Entry): boolean {
+    const { resource } = entry;
+    const { run } = resource;
+    if (!run) return true;
+    const { digest } = this.#workflow(resource.project, run.workflow);
+    if (run.digest === digest || run.keepsCode) return true;
+    if (run.epochs === 0) {
+      run.digest = digest;
+      return true;
+    }
+    this.#queue = this.#queue.filter((one) => one !== entry);
+    const message = "other code";
+    const move = { state: "interrupted", reason: "DefinitionChanged", message } as const;
+    this.#moveRun(resource as RunResource, move);
+    return false;
+  }
+
+  /** What became of a run when its pass ended; when it is looked at again, if that says so. */
+  #leaveRun(
+    resource: RunResource,
+    { outcome, run: ending }: SettleFields,
+    givenUp: boolean,
+  ): { at: number; cause: WakeCause } | undefined {
+    const now = this.#clock.now();
+    const message = "message" in outcome ? outcome.message : "";
+    const cut: ModelMove = givenUp
+      ? { state: "interrupted", reason: "Stalled", message }
+      : resource.suspended
+        ? PAUSED_MOVE
+        : { state: "running", ...(outcome.kind === "failed" ? { message } : {}) };
+    const move = ending ?? cut;
+    this.#moveRun(resource, move);
+    if (move.state !== "waiting") return undefined;
+    return move.reason === "Paused"
+      ? { at: now, cause: "request" }
+      : { at: Math.max(now, resource.run.deadlineAt), cause: "schedule" };
+  }
+
   #lane(project: string, manager: string): number {
     const found = this.#lanes.findIndex(
       (lane) => lane.project === project && lane.manager === manager,
@@ -383,6 +792,7 @@ export class ReferenceStore implements ModelledStore {
   }
 
   #byRef(ref: ResourceRef): Resource | undefined {
+    if (isWorkflowLane(ref.resourceManager)) return undefined;
     return this.#live(ref.project, ref.resourceManager, ref.key);
   }
 
@@ -479,6 +889,7 @@ export class ReferenceStore implements ModelledStore {
     this.#changed(resource);
     if (resource.finalizers.length === 0) this.#remove(resource);
     else this.#wish(resource, "delete", 0);
+    this.#cancelChildren(resource);
     return resource;
   }
 
@@ -516,6 +927,7 @@ export class ReferenceStore implements ModelledStore {
   }
 
   #wakeForEffect(resource: Resource): void {
+    if (resource.run && isHeldBack(resource.run)) return;
     if (!resource.removed && !resource.suspended) this.#wish(resource, "effect", 0);
   }
 
@@ -533,7 +945,14 @@ export class ReferenceStore implements ModelledStore {
       dirty: false,
     };
     entry.wish = undefined;
+    const { run } = resource;
+    if (run) {
+      run.epochs += 1;
+      run.startedAt ??= this.#clock.now();
+      this.#moveRun(resource as RunResource, { state: "running" });
+    }
     return {
+      ...(run ? { run: this.#shown(resource as RunResource) } : {}),
       claim,
       reconcileId: `reference-pass-${generation}`,
       project: resource.project,
@@ -563,6 +982,11 @@ export class ReferenceStore implements ModelledStore {
     const { resource, running } = entry;
     const { outcome } = request;
     if (request.observedGeneration !== running.read) fail("BAD_REQUEST");
+    if (resource.run) {
+      const cut = outcome.kind === "failed" || outcome.kind === "crashed";
+      if (cut === (request.run !== undefined)) fail("BAD_REQUEST");
+      if (!cut && outcome.kind !== "settled") fail("BAD_REQUEST");
+    } else if (request.run) fail("BAD_REQUEST");
     if (outcome.kind === "requeueAfter") checkDelay(outcome.delayMs);
     for (const effect of resource.effects) {
       if (effect.state === "pending") effect.state = "indeterminate";
@@ -598,7 +1022,10 @@ export class ReferenceStore implements ModelledStore {
         }
       }
     }
-    this.#writeStatus(resource, outcome, { read: running.read, stalled });
+    if (resource.run) {
+      own = this.#leaveRun(resource as RunResource, request, givenUp) ?? own;
+      if (resource.removed) return { record: this.#record(resource, running.cause, request) };
+    } else this.#writeStatus(resource, outcome, { read: running.read, stalled });
     if (givenUp && !running.dirty) entry.wish = undefined;
     if (own) {
       const wish = { ...own, class: classOf(own.cause), order: (this.#count += 1) };
@@ -723,6 +1150,26 @@ export class ReferenceStore implements ModelledStore {
   }
 }
 
+const CHILD_RUNS = "pi-workflows/child-runs";
+type Workflow = Parameters<ModelledStore["acceptWorkflow"]>[1];
+type NewRun = Pick<StoredRun, "project" | "workflow" | "input" | "attempt" | "startedBy"> & {
+  requestKey?: string;
+  session?: string;
+  parent?: { uid: string; resourceManager: string; key: string };
+};
+
+function sameRun(found: RunResource, asked: { workflow: string; input: Json }): RunResource {
+  const isSame =
+    found.run.workflow === asked.workflow &&
+    canonicalJson(found.run.input) === canonicalJson(asked.input);
+  return isSame ? found : fail("RUN_CONFLICT");
+}
+
+function isSameRequest(left: ModelRun, right: ModelRun): boolean {
+  if (left.requestKey !== right.requestKey || left.parent?.uid !== right.parent?.uid) return false;
+  return left.parent !== undefined || left.workflow === right.workflow;
+}
+
 type SettleFields = Omit<Parameters<ModelledStore["settle"]>[0], "next">;
 type Write = Extract<
   Parameters<ModelledStore["applyBatch"]>[0]["changes"][number],
@@ -792,6 +1239,16 @@ function toStored(one: Resource): StoredResource {
       status: {
         observedGeneration: one.observed,
         conditions: structuredClone(one.conditions),
+        ...(one.current?.run
+          ? {
+              workflowRun: {
+                requestId: one.current.run.requestKey,
+                runId: one.current.uid,
+                state: one.current.run.state,
+                attempt: one.current.run.attempt,
+              },
+            }
+          : {}),
         resourceManagerStatus: JSON.parse(one.status) as unknown,
       },
     },

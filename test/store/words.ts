@@ -3,7 +3,15 @@ import type { ApplyChange, SpecWrite } from "../../src/model/batch.ts";
 import type { ResolvedManager } from "../../src/model/manifest.ts";
 import type { PassOutcome } from "../../src/model/pass.ts";
 import type { Clock, Ids } from "../../src/model/ports.ts";
-import type { Claimed, ResourceManagerStore, SettleReceipt } from "../../src/store/store.ts";
+import { workflowLane, type ResolvedWorkflow } from "../../src/model/graph.ts";
+import type { JournalInput, RunEnding, StoredRun } from "../../src/model/run.ts";
+import type { StartRun } from "../../src/store/runs.ts";
+import type {
+  Claimed,
+  ResourceManagerStore,
+  SettleReceipt,
+  SettleRequest,
+} from "../../src/store/store.ts";
 
 export const PROJECT = "/projects/widgets";
 export const START = Date.UTC(2026, 0, 1);
@@ -52,6 +60,19 @@ export function resolvedManager(name: string): ResolvedManager {
   };
 }
 
+export function resolvedWorkflow(name: string, digest: string): ResolvedWorkflow {
+  return {
+    name,
+    path: `/definitions/${name}.workflow.ts`,
+    scope: "project",
+    digest,
+    inputs: [],
+    secretPaths: [],
+    deadlineMs: 3_600_000,
+    graph: { workflow: name, startAt: "a", nodes: {}, edges: {} },
+  };
+}
+
 export function specWrite(spec: Json, overrides: Partial<SpecWrite> = {}): SpecWrite {
   const text = canonicalJson(spec);
   return {
@@ -88,6 +109,22 @@ export type ModelledStore = Pick<
   | "queue"
   | "effects"
   | "lanes"
+  | "acceptWorkflow"
+  | "startRun"
+  | "ensureChildRun"
+  | "childRun"
+  | "cancelChildRun"
+  | "appendJournal"
+  | "runOrders"
+  | "pauseRun"
+  | "resumeRun"
+  | "cancelRun"
+  | "answerRun"
+  | "resolveRun"
+  | "retryRun"
+  | "run"
+  | "runs"
+  | "journal"
   | "close"
 >;
 
@@ -110,6 +147,33 @@ export class Driver<Store extends ModelledStore = ModelledStore> {
       this.#lanes.set(name, lane);
     }
     return this;
+  }
+
+  /** Accepts a workflow; its lane is claimed from like the managers'. */
+  async accept(name = "w", digest = `digest-of-${name}`): Promise<void> {
+    const record = await this.store.acceptWorkflow(PROJECT, resolvedWorkflow(name, digest));
+    this.#lanes.set(workflowLane(name), record.lane);
+  }
+
+  start(input: Json = {}, more: Partial<StartRun> = {}): Promise<StoredRun> {
+    const request = { project: PROJECT, workflow: "w", input, startedBy: "ann", ...more };
+    return this.store.startRun(request);
+  }
+
+  /** Starts a run and hands it out. */
+  async started(input: Json = {}): Promise<Claimed & { run: StoredRun }> {
+    await this.start(input);
+    return this.claimRun();
+  }
+
+  async claimRun(workflow = "w"): Promise<Claimed & { run: StoredRun }> {
+    const [claimed] = await this.claim(1, [workflowLane(workflow)]);
+    if (!claimed?.run) throw new Error("no run was ready");
+    return { ...claimed, run: claimed.run };
+  }
+
+  settleRun(claimed: Claimed, run: RunEnding): Promise<SettleReceipt> {
+    return this.store.settle({ ...this.#settlement(claimed, SETTLED, 0.5), run });
   }
 
   lane(manager = "m"): number {
@@ -161,7 +225,11 @@ export class Driver<Store extends ModelledStore = ModelledStore> {
   }
 
   settle(claimed: Claimed, outcome: PassOutcome, random = 0.5): Promise<SettleReceipt> {
-    return this.store.settle({
+    return this.store.settle(this.#settlement(claimed, outcome, random));
+  }
+
+  #settlement(claimed: Claimed, outcome: PassOutcome, random: number): SettleRequest {
+    return {
       claim: claimed.claim,
       reconcileId: claimed.reconcileId,
       observedGeneration: claimed.resource.metadata.generation,
@@ -169,7 +237,7 @@ export class Driver<Store extends ModelledStore = ModelledStore> {
       startedAt: this.clock.now(),
       durationMs: 5,
       random,
-    });
+    };
   }
 
   async pass(outcome: PassOutcome): Promise<SettleReceipt> {
@@ -190,6 +258,52 @@ export const ORIGIN = { owner: { kind: "person", name: "ann" }, command: "delete
 
 /** Opens a store of the suite's kind with managers `m` and `n` accepted and an epoch begun. */
 export type Start = () => Promise<Driver>;
+
+/** Ends of a run's pass. */
+export const DONE: RunEnding = { state: "succeeded", exit: "done", output: { ok: true } };
+export const BROKEN: RunEnding = {
+  state: "failed",
+  reason: "NodeFailed",
+  message: "no answer",
+  node: "a",
+};
+export const ASKS: RunEnding = {
+  state: "waiting",
+  reason: "Checkpoint",
+  message: "?",
+  node: "ask",
+};
+export const STOPPED: RunEnding = { state: "waiting", reason: "Paused", message: "paused" };
+export const UNSURE: RunEnding = {
+  state: "interrupted",
+  reason: "Ambiguous",
+  message: "nobody knows",
+  node: "push",
+};
+
+/** Lines of a journal: of a checkpoint, of an action that is not pure, of a pure node. */
+export function line(
+  event: "begun" | "succeeded" | "failed" | "aborted" | "ambiguous" | "released",
+  visit: number,
+  { node = "ask", attempt = 1 } = {},
+): JournalInput {
+  const kind = node === "ask" ? "checkpoint" : node === "push" ? "action" : "compute";
+  const ref = { at: START, visit, node, attempt, kind } as const;
+  switch (event) {
+    case "begun":
+    case "ambiguous":
+      return { ...ref, event };
+    case "succeeded":
+      return { ...ref, event, startedAt: START, output: { visit } };
+    case "failed":
+      return { ...ref, event, startedAt: START, error: FAULT, retryable: true };
+    case "aborted":
+      return { ...ref, event, startedAt: START };
+    case "released":
+      return { at: START, visit, node, attempt, event, by: "ann" };
+  }
+}
+const FAULT = { message: "no", reason: "Error" };
 
 export const EFFECT = {
   key: "merge:1",

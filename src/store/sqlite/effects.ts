@@ -17,6 +17,7 @@ import { leaseLost } from "./errors.ts";
 import { appendEvent } from "./events.ts";
 import type { ResourceRow } from "./resource-row.ts";
 import { normal, resourceByUid, warning } from "./resources.ts";
+import { isRun } from "./runs/run-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
@@ -117,7 +118,10 @@ export function resolveEffect(
 }
 
 function wakeFor(tx: Transaction, resource: ResourceRow | undefined): void {
-  if (resource?.state === "live" && resource.suspended === 0) {
+  if (resource?.state !== "live" || resource.suspended === 1) return;
+  // A run that was interrupted for good goes on when its `resume` says so.
+  const isHeldRun = resource.held_generation !== null && isRun(tx, resource.id);
+  if (!isHeldRun) {
     enqueue(tx, resource, { cause: "effect" });
   }
 }

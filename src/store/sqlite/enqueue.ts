@@ -2,6 +2,7 @@ import { LIMITS } from "../../model/limits.ts";
 import { QUEUE_CLASSES, classOf, type WakeCause } from "../../model/queue.ts";
 import { findLane } from "./managers.ts";
 import type { EnqueueRequest, LaneTarget } from "../store.ts";
+import { untimedRuns, WAITING_RUN } from "./runs/repair.ts";
 import type { Transaction } from "./transaction.ts";
 import type { GroupCommit } from "./group.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
@@ -135,7 +136,8 @@ async function enqueueLane(
 
 /**
  * Enqueues every live resource without a queue row, page by page so that other work goes on. Keys
- * that the runtime has stopped trying stay so: repair restores what a lost queue held (R-6).
+ * that the runtime has stopped trying stay so: repair restores what a lost queue held (R-6). Runs
+ * that wait for a person get back the time of their deadline.
  */
 export async function repair(group: GroupCommit, dryRun: boolean): Promise<number> {
   let enqueued = 0;
@@ -150,13 +152,17 @@ export async function repair(group: GroupCommit, dryRun: boolean): Promise<numbe
       )?.id;
       const rows = tx.all<Candidate>(
         `${CANDIDATES} WHERE r.id > ? AND r.id <= ? AND r.state = 'live' AND r.suspended = 0
-           AND r.held_generation IS NOT r.generation
+           AND r.held_generation IS NOT r.generation AND NOT ${WAITING_RUN}
            AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.resource_id = r.id)`,
         from,
         last ?? NEVER,
       );
-      if (!dryRun) for (const row of rows) enqueue(tx, row, { cause: "repair" });
-      return { count: rows.length, last };
+      const untimed = untimedRuns(tx, { after: from, last: last ?? NEVER });
+      if (!dryRun) {
+        for (const row of rows) enqueue(tx, row, { cause: "repair" });
+        for (const row of untimed) enqueue(tx, row, { cause: "schedule", delayMs: row.delayMs });
+      }
+      return { count: rows.length + untimed.length, last };
     });
     enqueued += page.count;
     if (page.last === undefined) return enqueued;

@@ -1,8 +1,10 @@
 import { PiWorkflowsError } from "../../model/errors.ts";
+import { isWorkflowLane } from "../../model/graph.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { ResourceManagerStore } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import type { GroupCommit } from "./group.ts";
+import { laneRow } from "./managers.ts";
 import type { Transaction } from "./transaction.ts";
 
 type SourceStore = Pick<
@@ -58,6 +60,7 @@ function changed(
   lane: number,
   version: number,
 ): { uid: string; key: string }[] {
+  if (isWorkflowLane(laneRow(connection, lane)?.manager ?? "")) return [];
   const sql = `SELECT uid, key FROM resource WHERE ${where} AND resource_version > ?`;
   return connection.all(sql, lane, version);
 }

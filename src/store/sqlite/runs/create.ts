@@ -60,6 +60,8 @@ export function ensureChildRun(
   const names = laneRow(tx, parent.lane);
   const workflow = acceptedWorkflow(tx, names?.project ?? "", request.workflow);
   const resourceManager = names?.manager ?? "";
+  // Its finalizer may be there already, so that adding it would not be refused (D-3).
+  if (parent.deletion_at !== null) throw beingDeleted(`${resourceManager} ${parent.key}`);
   const id = insertRun(tx, {
     runId: ids.next(),
     workflow,
@@ -160,10 +162,14 @@ function parentOf(tx: Transaction, run: RunRow): ResourceRow | undefined {
   if (run.parent_uid === null) return undefined;
   const parent = resourceByUid(tx, run.parent_uid);
   if (parent?.state === "live" && parent.deletion_at === null) return parent;
-  throw new PiWorkflowsError(
+  throw beingDeleted(`${run.parent_manager ?? ""} ${run.parent_key ?? ""}`);
+}
+
+function beingDeleted(parent: string): PiWorkflowsError {
+  return new PiWorkflowsError(
     "DELETING",
-    `${run.parent_manager ?? ""} ${run.parent_key ?? ""}, which run ${run.uid} was for, is deleted or being deleted`,
-    { hint: "Start a run of its own with `pi-workflows run start`." },
+    `${parent} is deleted or being deleted, so that it gets no new run`,
+    { hint: "A run of its own can be started with `pi-workflows run start`." },
   );
 }
 

@@ -61,6 +61,11 @@ export const SELECT_RUNS = `SELECT ${COLUMNS} FROM ${TABLES}`;
 export const SELECT_WHOLE_RUNS = `SELECT ${COLUMNS}, b.body, u.output FROM ${TABLES}
   JOIN spec_body b ON b.id = r.body_id`;
 
+/** Whether a resource is a run. */
+export function isRun(reader: Reader, id: number): boolean {
+  return reader.get("SELECT 1 AS found FROM run WHERE resource_id = ?", id) !== undefined;
+}
+
 export function runById(reader: Reader, id: number): RunRow | undefined {
   return reader.get<RunRow>(`${SELECT_RUNS} WHERE u.resource_id = ?`, id);
 }
