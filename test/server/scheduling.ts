@@ -1,7 +1,9 @@
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import type { ManagerRecord } from "../../src/model/batch.ts";
-import { fingerprintText } from "../../src/model/canonical.ts";
+import { fingerprintText, type Json } from "../../src/model/canonical.ts";
+import { workflowLane, type ResolvedWorkflow, type WorkflowRecord } from "../../src/model/graph.ts";
+import type { StoredRun } from "../../src/model/run.ts";
 import type { ResolvedManager } from "../../src/model/manifest.ts";
 import type { Ids, Log, LogFields } from "../../src/model/ports.ts";
 import { createChanges } from "../../src/server/changes.ts";
@@ -25,6 +27,9 @@ export type Bench = {
   scheduler: Scheduler;
   log: { level: string; message: string; fields: LogFields }[];
   accept(name: string, more?: Partial<ResolvedManager>, project?: string): Promise<ManagerRecord>;
+  acceptWorkflow(name: string, more?: Partial<ResolvedWorkflow>): Promise<WorkflowRecord>;
+  /** Starts a run and wakes the scheduler, as its route does. */
+  startRun(workflow: string, input?: Json): Promise<StoredRun>;
   /** Creates resources and wakes the scheduler, as a commit does. Returns their uids by key. */
   create(manager: ManagerRecord, ...keys: string[]): Promise<Map<string, string>>;
 };
@@ -43,6 +48,7 @@ export async function makeBench({ caps, wrap }: BenchOptions = {}): Promise<Benc
   const lines: Bench["log"] = [];
   const { epoch } = await store.beginEpoch();
   const changes = createChanges();
+  const workflows = new Map<string, WorkflowRecord>();
   const scheduler = new Scheduler({
     store,
     clock,
@@ -58,7 +64,7 @@ export async function makeBench({ caps, wrap }: BenchOptions = {}): Promise<Benc
           log: recordingLog(lines),
           changes,
           agents: boundAgents(scriptedAgents().port),
-          definitionOf: () => Promise.resolve(undefined),
+          definitionOf: ({ digest }) => Promise.resolve(workflows.get(digest)),
         },
         runner,
         claimed,
@@ -89,6 +95,19 @@ export async function makeBench({ caps, wrap }: BenchOptions = {}): Promise<Benc
       await turns();
       return record;
     },
+    async acceptWorkflow(name, more = {}) {
+      const record = await store.acceptWorkflow("/p", { ...workflow(name), ...more });
+      workflows.set(record.digest, record);
+      scheduler.register(record);
+      await turns();
+      return record;
+    },
+    async startRun(name, input = {}) {
+      const run = await store.startRun({ project: "/p", workflow: name, input, startedBy: "test" });
+      scheduler.wake({ project: "/p", manager: workflowLane(name) });
+      await turns();
+      return run;
+    },
     async create(manager, ...keys) {
       const uids = await createIn(store, manager, keys);
       scheduler.wake({ project: manager.project, manager: manager.name });
@@ -110,6 +129,28 @@ export function definition(name: string): ResolvedManager {
     sources: [],
     deadlineMs: 60_000,
     maxConcurrent: 4,
+  };
+}
+
+/** A workflow that no file holds: one node, which asks a person. */
+export function workflow(name: string): ResolvedWorkflow {
+  return {
+    name,
+    path: `/p/.pi/workflows/${name}.workflow.ts`,
+    scope: "project",
+    digest: fingerprintText(name),
+    inputs: [],
+    secretPaths: [],
+    deadlineMs: 60 * 60_000,
+    graph: {
+      workflow: name,
+      startAt: "ask",
+      nodes: {
+        ask: { kind: "checkpoint", safety: "pure", outputSchema: { type: "boolean" } },
+        done: { kind: "result", safety: "pure" },
+      },
+      edges: { ask: { next: { to: "done" } } },
+    },
   };
 }
 
