@@ -2,6 +2,7 @@ import { pruneRefusal } from "../apply/refusals.ts";
 import type { WaitOutcome } from "../apply/waiting.ts";
 import type { ShownPlan } from "../diff/schema.ts";
 import { ERRORS, PiWorkflowsError, type ErrorJson } from "../model/errors.ts";
+import type { Problem } from "../model/manifest.ts";
 import type { ActionReceipt, ApplyReceipt, Plan, PlanActionKind } from "../model/plan.ts";
 import { describeRef } from "../model/resource.ts";
 import { printable } from "../model/text.ts";
@@ -12,6 +13,8 @@ import type { Colors } from "./output.ts";
 export type ApplyResult = ApplyReceipt & {
   prune: ShownPlan["prune"];
   problems: ShownPlan["problems"];
+  /** Of workflows, which kept nothing from being applied. */
+  workflowProblems: Problem[];
   /** What became of `--wait`. */
   waited: WaitOutcome[];
   /** Why it is not all done. */

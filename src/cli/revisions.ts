@@ -8,7 +8,7 @@ import type { Desired } from "../model/manifest.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Owner } from "../model/resource.ts";
 import { SYNC_OWNER } from "../model/sync.ts";
-import { resolve, type Resolution } from "../runner/resolver.ts";
+import { resolve, type Resolution, type ResolveRequest } from "../runner/resolver.ts";
 import { findCommittedSpecs } from "../sources/git/committed-specs.ts";
 import { findRepository, git, type Repository } from "../sources/git/repository.ts";
 import { displayPath, SPECS_FOLDER } from "../sources/project.ts";
@@ -36,9 +36,10 @@ export async function planRevision(
   const owner = set ? SYNC_OWNER : { kind: "apply" as const, name: options.set ?? "default" };
   const roots = options.file?.map((given) => displayPath(cli.project, path.resolve(given))) ??
     set?.roots ?? [SPECS_FOLDER];
-  const load = (name: string) => loadCommit(cli, repository, name || "HEAD", roots);
+  const load = (name: string, more: Pick<ResolveRequest, "workflows"> = {}) =>
+    loadCommit(cli, repository, { name: name || "HEAD", roots, ...more });
 
-  const resolution = await load(after ?? "HEAD");
+  const resolution = await load(after ?? "HEAD", { workflows: "all" });
   const source = before === undefined ? await cli.reader() : asApplied(await load(before), owner);
   const covers = (file: string) => roots.some((root) => isBelow(root, file));
   const request: PlanRequest = {
@@ -61,8 +62,7 @@ function isBelow(root: string, file: string): boolean {
 async function loadCommit(
   cli: Cli,
   repository: Repository,
-  name: string,
-  roots: string[],
+  { name, roots, ...more }: { name: string; roots: string[] } & Pick<ResolveRequest, "workflows">,
 ): Promise<Resolution> {
   const revision = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const commit = await git(repository.workTree, revision).catch(() => {
@@ -76,6 +76,7 @@ async function loadCommit(
     project: cli.project,
     files: [...found.specs.keys()].map((file) => path.join(cli.project, file)),
     revision: { gitDir, commit: commit.trim() },
+    ...more,
     signal: cli.signal,
   });
   return { ...resolution, problems: [...found.problems, ...resolution.problems] };

@@ -5,6 +5,7 @@ import { RESOURCE_VERBS } from "./verbs/resources.ts";
 import { SERVER } from "./verbs/server.ts";
 import { SPEC_VERBS } from "./verbs/specs.ts";
 import { BLAME, SYNC, UNDELETE } from "./verbs/sync.ts";
+import { WORKFLOW_VERBS } from "./verbs/workflows.ts";
 
 /** Every verb of the command line, in the order of the help. */
 export const VERBS: readonly Verb[] = [
@@ -14,6 +15,7 @@ export const VERBS: readonly Verb[] = [
   UNDELETE,
   ...EXPLANATION_VERBS,
   BLAME,
+  ...WORKFLOW_VERBS,
   SERVER,
   ...AUTHORING_VERBS,
 ];

@@ -63,7 +63,12 @@ async function showOnce(
   show: (text: string) => void,
 ): Promise<Resolution | undefined> {
   try {
-    const loaded = await loadSelected(cli, await selectWorkTree(cli, options));
+    const selected = await selectWorkTree(cli, options);
+    // They are no part of a plan, which should follow each save at once.
+    const loaded = await loadSelected(cli, {
+      ...selected,
+      specs: { ...selected.specs, workflows: [] },
+    });
     const plan = masked(
       await planOf(loaded, await cli.reader()),
       loaded,

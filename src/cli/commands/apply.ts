@@ -25,6 +25,7 @@ import { readProvenance } from "../provenance.ts";
 import type { Documents } from "../schemas/documents.ts";
 import { masked, showPlan } from "../show-plan.ts";
 import type { Action } from "../verb.ts";
+import { noteWorkflowProblems } from "../workflows/note-problems.ts";
 import { DEFAULT_WAIT_MS, describeOutcomes, waitOn } from "../waiting.ts";
 
 type Options = LoadOptions & {
@@ -52,10 +53,12 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   await confirmPrune(cli, options, { plan, loaded });
   const receipt = await apply(plan, client, loaded.resolution.managers, {
     onError: options.onError ?? "stop",
+    workflows: loaded.resolution.workflows,
     origin,
     onProgress: progressOf(cli),
   });
-  return finish(cli, options, { plan, receipt, problems, client, goal });
+  const { workflowProblems } = loaded.resolution;
+  return finish(cli, options, { plan, receipt, problems, workflowProblems, client, goal });
 };
 
 function goalOf(options: Options): WaitGoal | undefined {
@@ -84,6 +87,7 @@ async function showWhatWouldBe(cli: Cli, options: Options, selected: Selected): 
   const plan = await planOf(loaded, await cli.reader());
   if (options.plan !== undefined) expectPlan(plan, options.plan);
   await showPlan(cli, plan, loaded, options.showSecrets === true);
+  noteWorkflowProblems(cli, loaded.resolution.workflowProblems);
   if (plan.counts.conflict + plan.counts.invalid + plan.problems.length > 0) return 2;
   if (plan.prune.state !== "clear") return 3;
   return options.exitCode && hasChanges(plan) ? 1 : 0;
@@ -134,15 +138,17 @@ type Applied = {
   plan: Plan;
   receipt: ApplyReceipt;
   problems: ApplyResult["problems"];
+  workflowProblems: ApplyResult["workflowProblems"];
   client: Client;
   goal: WaitGoal | undefined;
 };
 
 async function finish(cli: Cli, options: Options, applied: Applied): Promise<number> {
-  const { plan, receipt, problems, goal } = applied;
+  const { plan, receipt, problems, workflowProblems, goal } = applied;
   const { output } = cli;
   const json = output.format === "json";
   if (!json) output.line(receiptTable(receipt, output.colors));
+  noteWorkflowProblems(cli, workflowProblems);
   let failure = shortfallOf(plan, receipt, problems);
   let waited: WaitOutcome[] = [];
   try {
@@ -153,7 +159,8 @@ async function finish(cli: Cli, options: Options, applied: Applied): Promise<num
   if (!json && goal && waited.length > 0) output.line(describeOutcomes(waited, goal));
   if (!json && failure) throw failure;
   const error = failure ? { error: failure.toJSON() } : {};
-  const result = { ...receipt, prune: plan.prune, problems, waited, ...error };
+  const found = { prune: plan.prune, problems, workflowProblems };
+  const result = { ...receipt, ...found, waited, ...error };
   if (json) output.result(result satisfies Documents["apply"], () => "");
   if (failure) return ERRORS[failure.code].exit;
   const stalled = waited.some(({ state }) => state === "stalled");

@@ -31,9 +31,23 @@ async function lookUp(cli: Cli, lookup: Lookup): Promise<{ word: string; about: 
       const items = await listAll(await cli.reader(), query);
       return items.map(({ metadata }) => ({ word: metadata.key, about: "" }));
     }
+    case "workflow": {
+      const names = await knownWorkflows(cli);
+      return names.map((word) => ({ word, about: "" }));
+    }
     case "effect":
       return lookUpEffects(cli, lookup);
   }
+}
+
+/** Those whose files are there: what they hold is not looked at. */
+async function knownWorkflows({ project }: Cli): Promise<string[]> {
+  const [{ findDefinitions, WORKFLOWS }, { globalDefinitionsFolder }] = await Promise.all([
+    import("../../sources/definition-files.ts"),
+    import("../../sources/project.ts"),
+  ]);
+  const { byName } = findDefinitions(WORKFLOWS, project, globalDefinitionsFolder());
+  return [...byName.keys()].sort();
 }
 
 async function lookUpEffects(cli: Cli, lookup: Lookup): Promise<{ word: string; about: string }[]> {

@@ -5,6 +5,7 @@ import { loadSelected, planOf, prepareLoad, type Loaded, type LoadOptions } from
 import { selectWorkTree } from "../select-synced.ts";
 import { showPlan } from "../show-plan.ts";
 import type { Action } from "../verb.ts";
+import { noteWorkflowProblems } from "../workflows/note-problems.ts";
 import type { Snapshot } from "../../model/batch.ts";
 import type { Plan } from "../../model/plan.ts";
 
@@ -19,6 +20,7 @@ export const run: Action<Options> = async (cli, options) => {
   if (options.watch) return (await import("../watch-diff.ts")).watchDiff(cli, options);
   const { plan, loaded } = await planned(cli, options);
   await showPlan(cli, plan, loaded, options.showSecrets === true);
+  noteWorkflowProblems(cli, loaded.resolution.workflowProblems);
   return exitCodeOf(plan, options.exitCode !== false);
 };
 

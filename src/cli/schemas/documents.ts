@@ -28,7 +28,8 @@ import {
   time,
   workflowRun,
 } from "./resource.ts";
-import { pruneRecord, shownSync, syncStatus } from "./sync.ts";
+import { problem, pruneRecord, shownSync, syncStatus } from "./sync.ts";
+import { WORKFLOW_DOCUMENTS } from "./workflows.ts";
 
 const errorJson = exactly<ErrorJson>()(
   z
@@ -87,6 +88,9 @@ const applyResult = exactly<ApplyResult>()(
     storeRevision: count,
     prune: planJsonSchema.shape.prune,
     problems: planJsonSchema.shape.problems,
+    workflowProblems: z
+      .array(problem)
+      .describe("Of workflows: those can't be started, and nothing else waits for them"),
     waited: z.array(waitOutcome).describe("What became of --wait"),
     error: errorJson.exactOptional().describe("Why it is not all done"),
   }),
@@ -212,6 +216,7 @@ const syncs = z.strictObject({ syncs: z.array(exactly<ShownSync>()(shownSync)) }
  */
 const DOCUMENTS = {
   error: failure,
+  ...WORKFLOW_DOCUMENTS,
   apply: z.union([applyResult, plan]).describe("The plan with --dry-run"),
   diff: plan,
   "diff-watch": z.union([plan, failure]),

@@ -1,0 +1,101 @@
+import { existsSync, realpathSync } from "node:fs";
+import path from "node:path";
+import { PiWorkflowsError } from "../../model/errors.ts";
+import type { WorkflowProposal } from "../../model/graph.ts";
+import { formatProblem, type Problem } from "../../model/manifest.ts";
+import type { ResolvedWorkflows } from "../../runner/resolver.ts";
+import { isDefinition, WORKFLOWS } from "../../sources/definition-files.ts";
+import { displayPath } from "../../sources/project.ts";
+import type { Cli } from "../invocation.ts";
+
+/** One workflow as `workflows` and `workflow validate` list it. */
+export type WorkflowListing = {
+  name: string;
+  scope: "project" | "global";
+  /** Absolute path of its file. */
+  path: string;
+  /** True where the project has one of that name, which is taken instead. */
+  shadowed: boolean;
+  /** How many nodes its graph has, those of included workflows counted; absent where it has problems. */
+  nodes?: number;
+  /** A run of it must end within this, milliseconds. */
+  deadlineMs?: number;
+  problems: Problem[];
+};
+
+/** What was found, and problems that belong to none of it. */
+export type WorkflowListings = { workflows: WorkflowListing[]; problems: Problem[] };
+
+/**
+ * Loads workflows of the project and the user by name or by file, all where none is named.
+ * @throws PiWorkflowsError RESOLVE_FAILED
+ */
+export async function loadWorkflows(
+  cli: Cli,
+  named: readonly string[],
+): Promise<ResolvedWorkflows> {
+  const { resolve } = await import("../../runner/resolver.ts");
+  return resolve({
+    project: cli.project,
+    files: [],
+    workflows: named.length === 0 ? "all" : named.map(nameOrPath),
+    signal: cli.signal,
+  });
+}
+
+/** A file where it looks like one or is there; a name otherwise. */
+function nameOrPath(given: string): string {
+  const file = path.resolve(given);
+  const isFile = given.includes(path.sep) || isDefinition(WORKFLOWS, given) || existsSync(file);
+  if (!isFile) return given;
+  try {
+    return path.join(realpathSync(path.dirname(file)), path.basename(file));
+  } catch {
+    // Loading it says that it is not there.
+    return file;
+  }
+}
+
+/** The one workflow that is named. @throws PiWorkflowsError INVALID_DEFINITION with its problems */
+export async function loadWorkflow(cli: Cli, named: string): Promise<WorkflowProposal> {
+  const { workflows, workflowProblems } = await loadWorkflows(cli, [named]);
+  const [workflow] = workflows;
+  if (workflow === undefined || workflowProblems.length > 0) throw unusable(workflowProblems);
+  return workflow;
+}
+
+/** The error of workflows that can't be used. */
+export function unusable(problems: readonly Problem[]): PiWorkflowsError {
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  const lines = problems.map((problem) => `\n  ${formatProblem(problem)}`).join("");
+  return new PiWorkflowsError("INVALID_DEFINITION", `workflows have ${count}:${lines}`, {
+    hint: "Mend the places named.",
+    details: { problems },
+  });
+}
+
+/** What was loaded, as a list by name. */
+export function listWorkflows(project: string, loaded: ResolvedWorkflows): WorkflowListings {
+  const known = new Map(loaded.workflows.map((workflow) => [workflow.path, workflow]));
+  const rest = new Set(loaded.workflowProblems);
+  const workflows = loaded.workflowFiles.map(({ name, scope, path: file, shadowed }) => {
+    const shown = displayPath(project, file);
+    const problems = loaded.workflowProblems.filter(
+      (problem) => !shadowed && (problem.specFile ?? problem.file) === shown,
+    );
+    for (const problem of problems) rest.delete(problem);
+    const workflow = known.get(file);
+    return {
+      name,
+      scope,
+      path: file,
+      shadowed,
+      ...(workflow === undefined
+        ? {}
+        : { nodes: Object.keys(workflow.graph.nodes).length, deadlineMs: workflow.deadlineMs }),
+      problems,
+    };
+  });
+  workflows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : Number(a.shadowed)));
+  return { workflows, problems: [...rest] };
+}
