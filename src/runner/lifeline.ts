@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import type { Writable } from "node:stream";
 
 /**
  * Waits for a line or the end of its input. The end without a line means that the server is dead.
@@ -7,24 +8,26 @@ import { spawn } from "node:child_process";
  */
 const WATCH = `read -r _ && exit; kill -s KILL -- "-$1"`;
 
-/** As `WATCH`; but Pi, asked to stop, also ends the commands that it runs in groups of their own. */
+/** As `WATCH`, for what ends by itself when it is asked, in two seconds at most. */
 const WATCH_AND_ASK = `read -r _ && exit; kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"`;
 
 /**
- * Makes the process group `pid` die with this process, whatever either is doing (P-1); where it
- * `asks`, with two seconds to end by itself. Returns what ends the watch, to be called when the group
- * is gone.
+ * Makes the process group `pid` die with this process, whatever either is doing (P-1). Returns what
+ * ends the watch, to be called when the group is gone.
+ *
+ * `input` is of a process that is asked first. It stays open until then: Pi ends when its input does,
+ * but only asked by SIGTERM does it also end the commands that it runs in groups of their own.
  */
-export function holdLifeline(pid: number, { asks = false } = {}): () => void {
-  const watch = asks ? WATCH_AND_ASK : WATCH;
+export function holdLifeline(pid: number, input?: Writable): () => void {
+  const watch = input ? WATCH_AND_ASK : WATCH;
   const watcher = spawn("/bin/sh", ["-c", watch, "pi-workflows-lifeline", String(pid)], {
     // Of a group of its own, so that an interrupt from the terminal does not end the watch first.
     detached: true,
     env: {},
-    stdio: ["pipe", "ignore", "ignore"],
+    stdio: ["pipe", "ignore", "ignore", input ?? "ignore"],
   });
   // Without a shell the runner's own watch of its channel has to do.
   watcher.on("error", () => {});
-  watcher.stdin.on("error", () => {});
-  return () => watcher.stdin.end("\n");
+  watcher.stdin?.on("error", () => {});
+  return () => watcher.stdin?.end("\n");
 }

@@ -225,7 +225,9 @@ export class Conversation {
   /** Resolves when Pi answers, or has ended. A Pi that is silent for too long is ended. */
   async #ready(process: PiProcess): Promise<void> {
     const { clock, limits } = this.#services;
-    const cancel = clock.schedule(() => void process.stop(), limits.readyMs);
+    const cancel = clock.schedule(() => {
+      void process.stop(`it did not answer within ${limits.readyMs} ms`);
+    }, limits.readyMs);
     await process.request({ type: "get_state" });
     cancel();
   }

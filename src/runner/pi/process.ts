@@ -45,7 +45,8 @@ export class PiProcess {
   readonly #timers = new Set<() => void>();
   #asked = 0;
   #exited = false;
-  #stopping = false;
+  /** Why it was told to end. */
+  #reason: string | undefined;
 
   constructor(start: PiStart) {
     this.#start = start;
@@ -77,11 +78,11 @@ export class PiProcess {
 
   /**
    * Ends Pi by the ladder: it is asked to stop and its input closed, then SIGTERM, then SIGKILL of
-   * its group. Resolves when it is gone.
+   * its group. `reason` is for people. Resolves when it is gone.
    */
-  stop(): Promise<PiEnd> {
-    if (this.#stopping || this.#exited) return this.gone;
-    this.#stopping = true;
+  stop(reason = "it was stopped"): Promise<PiEnd> {
+    if (this.#reason !== undefined || this.#exited) return this.gone;
+    this.#reason = reason;
     this.abort();
     this.#streams.stdin?.end();
     const { killGraceMs } = this.#start.limits;
@@ -117,7 +118,7 @@ export class PiProcess {
     this.#streams.stdout?.on("data", read);
     const { pid } = this;
     const forget = pid === undefined ? undefined : recordRunner(home, pid, token);
-    const letGo = pid === undefined ? undefined : holdLifeline(pid, { asks: true });
+    const letGo = pid === undefined ? undefined : holdLifeline(pid, this.#child.stdin);
     const reason = await ended;
     if (pid !== undefined) {
       await groupEnded(pid, LAST_OUTPUT_MS);
@@ -127,7 +128,7 @@ export class PiProcess {
     forget?.();
     for (const answer of this.#answers.values()) answer(undefined);
     this.#answers.clear();
-    return { reason, stderr: stderr.text() };
+    return { reason: this.#reason ?? reason, stderr: stderr.text() };
   }
 
   /** Resolves when Pi is reaped and its output read. */
