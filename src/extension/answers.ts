@@ -78,12 +78,3 @@ function skeletonOf(schema: JsonSchema): string {
   if (properties.length === 0) return "";
   return JSON.stringify(Object.fromEntries(properties.map((name) => [name, null])), null, 2);
 }
-
-/** What a person typed after `/workflow answer RUN`: JSON, or else the text itself. */
-export function typedValue(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
-}

@@ -13,12 +13,19 @@ const GAP = "  ";
 const CUT = "…";
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** The lines of a view; none is wider than `width`, where one is given. */
+/** Less is no terminal that one reads. */
+const LEAST_WIDTH = 4;
+
+/**
+ * The lines of a view; none is wider than `width`, where one is given. None at all where that is too
+ * little for anything.
+ */
 export function layOut(
   view: View,
   paint: Paint,
   width: number = Number.POSITIVE_INFINITY,
 ): string[] {
+  if (width < LEAST_WIDTH) return [];
   return [
     ...(view.title === undefined ? [] : wrap(view.title, width).map((line) => paint.bold(line))),
     ...(view.table ? layOutTable(view.table, paint, width) : []),
@@ -29,20 +36,19 @@ export function layOut(
 function layOutTable(table: Table, paint: Paint, width: number): string[] {
   const kept = keptColumns(table, width);
   const widths = fitWidths(table, kept, width);
-  const line = (cells: readonly Cell[], painted: (cell: Cell, text: string) => string) =>
-    clip(
-      kept
-        .map((index, at) => {
-          const cell = cells[index] ?? "";
-          const text = clip(oneLine(textOf(cell)), widths[at] as number);
-          const last = at === kept.length - 1;
-          const pad = last ? "" : " ".repeat((widths[at] as number) - widthOf(text));
-          return painted(cell, text) + pad;
-        })
-        .join(GAP)
-        .trimEnd(),
-      width,
-    );
+  const line = (cells: readonly Cell[], painted: (cell: Cell, text: string) => string) => {
+    let room = width;
+    const parts = kept.map((index, at) => {
+      const cell = cells[index] ?? "";
+      const text = clip(oneLine(textOf(cell)), Math.min(widths[at] as number, room));
+      const gap =
+        at === kept.length - 1 ? "" : `${" ".repeat((widths[at] as number) - widthOf(text))}${GAP}`;
+      const pad = gap.slice(0, Math.max(0, room - widthOf(text)));
+      room -= widthOf(text) + pad.length;
+      return (text === "" ? "" : painted(cell, text)) + pad;
+    });
+    return parts.join("").trimEnd();
+  };
   const titles = table.columns.map(({ title }) => title);
   return [
     ...(table.bare ? [] : [line(titles, (_cell, text) => paint.bold(text))]),
@@ -81,24 +87,39 @@ function naturalWidth({ columns, rows }: Table, index: number): number {
   return Math.max(widthOf(columns[index]?.title ?? ""), ...cells);
 }
 
-/** Takes what is missing from the widest column that may give some. */
+/**
+ * Takes what is missing from the widest column that may give some, and where that is not enough from
+ * any: no line may be too wide.
+ */
 function fitWidths(table: Table, kept: readonly number[], width: number): number[] {
   const widths = kept.map((index) => naturalWidth(table, index));
-  let over = widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length) - width;
-  while (over > 0) {
-    const spare = widths.map((one, at) => {
-      const least = table.columns[kept[at] as number]?.least;
-      return least === undefined ? 0 : one - least;
-    });
+  const leastOf = kept.map((index) => table.columns[index]?.least);
+  const room = width - GAP.length * (kept.length - 1);
+  shrink(
+    widths,
+    widths.map((one, at) => Math.min(leastOf[at] ?? one, one)),
+    room,
+  );
+  shrink(
+    widths,
+    widths.map((one) => Math.min(NARROWEST, one)),
+    room,
+  );
+  return widths;
+}
+
+const NARROWEST = 2;
+
+function shrink(widths: number[], least: readonly number[], room: number): void {
+  for (;;) {
+    const over = widths.reduce((sum, one) => sum + one, 0) - room;
+    const spare = widths.map((one, at) => one - (least[at] as number));
     const most = Math.max(...spare);
-    if (most <= 0) break;
+    if (over <= 0 || most <= 0) return;
     const at = spare.indexOf(most);
     const second = Math.max(0, ...spare.filter((_one, index) => index !== at));
-    const taken = Math.min(over, Math.max(1, most - second));
-    widths[at] = (widths[at] as number) - taken;
-    over -= taken;
+    widths[at] = (widths[at] as number) - Math.min(over, Math.max(1, most - second));
   }
-  return widths;
 }
 
 const TONES: readonly [RegExp, Tone][] = [
@@ -145,8 +166,9 @@ export function wrap(text: string, width: number): string[] {
 /** `text` cut to `width` columns, with a mark where something is missing. It has no colours. */
 export function clip(text: string, width: number): string {
   if (width <= 0) return "";
-  if (widthOf(text) <= width || text.includes("\u001b")) return text;
-  return take(text, width - 1) + CUT;
+  if (widthOf(text) <= width) return text;
+  const head = width > 1 ? take(text, width - 1) : "";
+  return (widthOf(head) < width ? head : "") + CUT;
 }
 
 /** The longest beginning of `text` that fits, at least one character. */

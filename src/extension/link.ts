@@ -97,7 +97,8 @@ function hanging(ms: number): PiWorkflowsError {
   );
 }
 
-function isHanging(thrown: unknown): boolean {
+/** Whether a server is there that does not answer. */
+export function isHanging(thrown: unknown): boolean {
   return thrown instanceof PiWorkflowsError && thrown.details?.["hanging"] === true;
 }
 

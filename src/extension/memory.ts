@@ -17,7 +17,10 @@ export type NoticeState = "ready" | "blocked" | "deleted";
 /** What a session's file says, line by line. */
 export type MemoryEntry =
   | { kind: "applied"; resources: Applied[] }
-  | { kind: "told"; uid: string; generation: number; state: NoticeState };
+  | { kind: "told"; notices: Told[] };
+
+/** What was said of one resource. */
+export type Told = { uid: string; generation: number; state: NoticeState };
 
 /** A resource that the session applied, and the last that it said of it. */
 export type Remembered = Applied & { told?: { generation: number; state: NoticeState } };
@@ -47,8 +50,8 @@ export class Memory {
     if (resources.length > 0) this.#add({ kind: "applied", resources });
   }
 
-  told(uid: string, generation: number, state: NoticeState): void {
-    this.#add({ kind: "told", uid, generation, state });
+  told(notices: Told[]): void {
+    this.#add({ kind: "told", notices });
   }
 
   #add(entry: MemoryEntry): void {
@@ -61,15 +64,16 @@ export class Memory {
       for (const resource of entry.resources) this.#resources.set(resource.uid, resource);
       return;
     }
-    const { uid, generation, state } = entry;
-    const resource = this.#resources.get(uid);
-    if (state === "deleted") this.#resources.delete(uid);
-    else if (resource) this.#resources.set(uid, { ...resource, told: { generation, state } });
+    for (const { uid, generation, state } of entry.notices) {
+      const resource = this.#resources.get(uid);
+      if (state === "deleted") this.#resources.delete(uid);
+      else if (resource) this.#resources.set(uid, { ...resource, told: { generation, state } });
+    }
   }
 }
 
 function isEntry(data: unknown): data is MemoryEntry {
   if (typeof data !== "object" || data === null || !("kind" in data)) return false;
   if (data.kind === "applied") return "resources" in data && Array.isArray(data.resources);
-  return data.kind === "told" && "uid" in data && typeof data.uid === "string";
+  return data.kind === "told" && "notices" in data && Array.isArray(data.notices);
 }

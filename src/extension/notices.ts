@@ -1,10 +1,10 @@
 import { describeRef } from "../model/resource.ts";
 import { printable } from "../model/text.ts";
-import type { NoticeState, Remembered } from "./memory.ts";
+import type { NoticeState, Remembered, Told } from "./memory.ts";
 import type { Standing, Stood } from "./standing.ts";
 
 /** Something to tell in a session, once. */
-export type Notice = { uid: string; generation: number; state: NoticeState; text: string };
+export type Notice = Told & { name: string; because: string };
 
 /**
  * What is to be told of the resources that a session applied: what they have become, where the
@@ -29,7 +29,7 @@ function noticeOf(applied: Remembered, found: Stood | undefined): Notice | undef
   const name = printable(describeRef(applied));
   const { uid, told } = applied;
   if (!found) {
-    return { uid, generation: applied.generation, state: "deleted", text: `${name} is deleted` };
+    return { uid, generation: applied.generation, state: "deleted", name, because: "" };
   }
   const { resource, standing } = found;
   const { generation } = resource.metadata;
@@ -37,7 +37,9 @@ function noticeOf(applied: Remembered, found: Stood | undefined): Notice | undef
   const isNews = told === undefined || told.state !== state || told.generation !== generation;
   const isLate = resource.observedGeneration < applied.generation;
   if (state === undefined || isLate || !isNews) return undefined;
-  return { uid, generation, state, text: textOf(name, state, standing) };
+  const { reason, message } = standing;
+  const because = printable(message === undefined ? reason : `${reason}: ${message}`);
+  return { uid, generation, state, name, because };
 }
 
 function stateOf(standing: Standing): NoticeState | undefined {
@@ -45,8 +47,26 @@ function stateOf(standing: Standing): NoticeState | undefined {
   return standing.state === "attention" && standing.stuck ? "blocked" : undefined;
 }
 
-function textOf(name: string, state: NoticeState, { reason, message }: Standing): string {
-  const because = printable(message === undefined ? reason : `${reason}: ${message}`);
-  if (state === "ready") return `${name} is ready (${because})`;
-  return `${name} is blocked (${because}); see /resource-manager why ${name}`;
+/** Named one by one; of more, the first of them and their number. */
+const NAMED = 4;
+
+/** All that is to be told at one time, as one text. */
+export function noticeText(notices: readonly Notice[]): string {
+  const of = (state: NoticeState) => notices.filter((notice) => notice.state === state);
+  return [
+    ...of("blocked").map(
+      ({ name, because }) => `${name} is blocked (${because}); see /resource-manager why ${name}`,
+    ),
+    ...together(of("ready"), "ready"),
+    ...together(of("deleted"), "deleted"),
+  ].join("\n");
+}
+
+function together(notices: readonly Notice[], state: string): string[] {
+  if (notices.length <= NAMED) {
+    return notices.map(({ name, because }) => `${name} is ${state}${because && ` (${because})`}`);
+  }
+  const names = notices.slice(0, NAMED - 1).map(({ name }) => name);
+  const rest = notices.length - names.length;
+  return [`${notices.length} resources are ${state}: ${names.join(", ")} and ${rest} more`];
 }

@@ -81,8 +81,8 @@ function viewComponent(view: View, expanded: boolean, theme: Theme): Component {
       // Pi leaves no margin of its own.
       const lines = layOut(view, paint, Math.max(1, width - 2)).map((line) => ` ${line}`);
       const rest = lines.length - FOLDED;
-      if (expanded || rest <= 0) return ["", ...lines];
-      return ["", ...lines.slice(0, FOLDED), ...layOut(folded(rest), paint, width)];
+      if (expanded || rest <= 0) return lines;
+      return [...lines.slice(0, FOLDED), ...layOut(folded(rest), paint, width)];
     },
   };
 }

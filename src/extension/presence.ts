@@ -5,9 +5,11 @@ import type { ResourceSummary } from "../model/resource.ts";
 import { describeError } from "./errors.ts";
 import { follow } from "./follow.ts";
 import { layOut, PLAIN } from "./layout.ts";
-import { noticesDue, type Notice } from "./notices.ts";
 import { paintOf } from "./output.ts";
 import type { Ui } from "./pi.ts";
+import { Teller } from "./teller.ts";
+import { isHanging } from "./link.ts";
+import { isUnreachable } from "../server/client.ts";
 import type { Session } from "./session.ts";
 import { notReady, standingOf, statusLine, type Stood } from "./standing.ts";
 import type { View } from "./view.ts";
@@ -17,7 +19,8 @@ const KEY = "pi-workflows";
 const SETTLE_MS = 60;
 /** Lines of the widget; Pi cuts more than ten. */
 const WIDGET_ROWS = 5;
-const QUEUE_ROWS = 10_000;
+/** As many as the server tells at once. */
+const QUEUE_ROWS = 1_000;
 
 export type PresenceOptions = {
   session: Session;
@@ -31,6 +34,7 @@ export type PresenceOptions = {
 /** The status line, the widget and the notices of one session, live while it lasts. */
 export class Presence {
   readonly #options: PresenceOptions;
+  readonly #teller: Teller;
   readonly #resources = new Map<string, ResourceSummary>();
   #listed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -40,13 +44,14 @@ export class Presence {
 
   constructor(options: PresenceOptions) {
     this.#options = options;
+    this.#teller = new Teller(options);
   }
 
   /** Follows the server until the session ends. */
   async run(): Promise<void> {
     const { session, onTrouble } = this.#options;
     const { link, project } = session;
-    link.closed.addEventListener("abort", () => clearTimeout(this.#timer));
+    link.closed.addEventListener("abort", () => this.#stop());
     await follow<WatchItem>({
       open: (signal) => {
         this.#resources.clear();
@@ -67,9 +72,14 @@ export class Presence {
     if (this.#listed) this.#soon();
   }
 
-  #lost(): void {
+  #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#teller.stop();
+  }
+
+  #lost(): void {
+    this.#stop();
     if (this.#shown.status !== undefined) this.#setStatus("pi-workflows: no server answers");
     this.#setWidget(undefined);
   }
@@ -93,31 +103,32 @@ export class Presence {
     try {
       do {
         this.#again = false;
-        const queued = await session.link.ask(
-          (client) => queuedUids(client, session.project),
+        const isQueued = await session.link.ask(
+          (client) => queueOf(client, session.project),
           false,
         );
         if (session.link.closed.aborted || !this.#listed) return;
-        this.#show(queued);
+        this.#show(isQueued);
       } while (this.#again);
     } catch (thrown) {
       // Where the server is gone, the stream ends too and is opened again.
-      if (!session.link.closed.aborted) onTrouble(thrown);
+      const isGone = isUnreachable(thrown) && !isHanging(thrown);
+      if (!session.link.closed.aborted && !isGone) onTrouble(thrown);
     } finally {
       this.#looking = false;
     }
   }
 
-  #show(queued: ReadonlySet<string>): void {
+  #show(isQueued: (uid: string) => boolean): void {
     const stood = new Map<string, Stood>();
     for (const [uid, resource] of this.#resources) {
-      stood.set(uid, { resource, standing: standingOf(resource, queued.has(uid)) });
+      stood.set(uid, { resource, standing: standingOf(resource, isQueued(uid)) });
     }
     const all = [...stood.values()];
-    const { settings, memory, project } = this.#options.session;
+    const { settings } = this.#options.session;
     if (settings.statusLine) this.#setStatus(statusLine(all));
     if (settings.widget) this.#setWidget(widgetView(notReady(all)));
-    if (settings.notices) this.#tell(noticesDue(memory.resources(), stood, project));
+    this.#teller.see(stood);
   }
 
   #setStatus(text: string | undefined): void {
@@ -142,18 +153,14 @@ export class Presence {
       }));
     }
   }
-
-  #tell(notices: readonly Notice[]): void {
-    for (const { uid, generation, state, text } of notices) {
-      this.#options.tell(text);
-      this.#options.session.memory.told(uid, generation, state);
-    }
-  }
 }
 
-async function queuedUids(client: Client, project: string): Promise<Set<string>> {
+/** Tells whether a resource is queued. Where more are than are told of, all count as such. */
+async function queueOf(client: Client, project: string): Promise<(uid: string) => boolean> {
   const rows = await client.queue({ project, limit: QUEUE_ROWS });
-  return new Set(rows.map(({ uid }) => uid));
+  if (rows.length === QUEUE_ROWS) return () => true;
+  const uids = new Set(rows.map(({ uid }) => uid));
+  return (uid) => uids.has(uid);
 }
 
 /** What is not ready and why, a few lines; undefined where all is well. */

@@ -16,12 +16,12 @@ export type ListWish = {
 const COLUMNS: readonly Column[] = [
   { title: "PROJECT", least: 12, drop: 1 },
   { title: "MANAGER", least: 10 },
-  { title: "KEY", least: 12 },
+  { title: "KEY", least: 24 },
   { title: "READY" },
-  { title: "STATUS", least: 10 },
+  { title: "STATUS", least: 12 },
   { title: "GENERATION", drop: 4 },
   { title: "AGE", drop: 3 },
-  { title: "MESSAGE", least: 24, drop: 2 },
+  { title: "MESSAGE", least: 20, drop: 2 },
 ];
 
 /** Every resource that is wished for. */
