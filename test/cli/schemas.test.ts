@@ -16,6 +16,23 @@ const ajv = new Ajv2020({ allErrors: true, strict: false });
 formats.default(ajv);
 ajv.addSchema(SCHEMA, "output");
 
+/** A workflow with a node of each kind of edge. */
+const HELLO = `
+import { z } from "zod";
+import { compute, decision, defineWorkflow, end, loop } from "@osolmaz/pi-workflows";
+const greet = compute({ title: "Greet", timeout: "1m", retry: { times: 2 }, output: z.string(), run: () => "hello" });
+const good = decision({ choices: ["yes", "no"], choose: () => "yes" });
+export default defineWorkflow({
+  name: "hello", input: z.object({}), output: z.string(),
+  startAt: "greet", nodes: { greet, good },
+  edges: {
+    greet: { next: "good", failure: end("done") },
+    good: { yes: end("done"), no: loop("greet", { max: 3, exhausted: end("done") }) },
+  },
+  exits: { done: () => "hello" },
+});
+`;
+
 /** The verbs that take `-o json`, each with its words joined by `-`. */
 function jsonVerbs(verbs: readonly Verb[], lead = ""): string[] {
   return verbs.flatMap((verb) => {
@@ -184,6 +201,20 @@ describe("-o json is as schemas/output.schema.json says, and nothing else is on 
       stream("get-watch", ["get", "--watch"], 3),
       stream("diff-watch", ["diff", "--watch", "-f", "specs"]),
     ]);
+  });
+
+  it("where workflows are looked at", async () => {
+    write(".pi/workflows/hello.workflow.ts", HELLO);
+    write(".pi/workflows/broken.workflow.ts", "const = 1;");
+    const [list] = await many([
+      ["workflows", "workflows"],
+      ["workflow-validate", "workflow", "validate", "hello"],
+      ["workflow-graph", "workflow", "graph", "hello"],
+      ["apply", "apply", "-f", "specs"],
+    ]);
+    expect(list).toMatchObject({ workflows: [{ problems: [{}] }, { nodes: 3 }] });
+    expect(await failure(2, ["workflow", "validate"])).toBe("INVALID_DEFINITION");
+    rmSync(path.join(project, ".pi/workflows"), { recursive: true });
   });
 
   it("where an effect is settled and resources are deleted", async () => {
