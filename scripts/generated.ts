@@ -1,11 +1,14 @@
 import { z } from "zod";
 import { commandReference } from "../src/cli/reference.ts";
+import { ATTEMPT_STATES, ATTEMPT_WORDS } from "../src/cli/runs/visits.ts";
 import { documentsJsonSchema } from "../src/cli/schemas/documents.ts";
 import { planJsonSchema } from "../src/diff/schema.ts";
 import { EFFECT_TRANSITIONS } from "../src/model/effect.ts";
 import { ERRORS } from "../src/model/errors.ts";
 import { LIMITS } from "../src/model/limits.ts";
 import { manifestSchema } from "../src/model/manifest.ts";
+import { RUN_REASONS, RUN_STATES, type RunReason } from "../src/model/run.ts";
+import { RUN_REASON_WORDS, RUN_STATE_WORDS, type Words } from "../src/model/run-words.ts";
 import { configSchema } from "../src/server/config.ts";
 import { requestSchemas } from "../src/server/protocol-schemas.ts";
 import { schemaDump } from "../src/store/sqlite/schema-dump.ts";
@@ -95,5 +98,36 @@ function states(): string {
     ...arrows,
     "```",
     "",
+    ...runStates(),
   ].join("\n");
+}
+
+/** Every state of a run and of an attempt with its reasons, and what a person does about each. */
+function runStates(): string[] {
+  const states = RUN_STATES.flatMap((state) => {
+    const reasons: readonly RunReason[] =
+      state in RUN_REASONS ? RUN_REASONS[state as keyof typeof RUN_REASONS] : [];
+    return [
+      wordsRow(`\`${state}\``, "", RUN_STATE_WORDS[state]),
+      ...reasons.map((reason) => wordsRow("", `\`${reason}\``, RUN_REASON_WORDS[reason])),
+    ];
+  });
+  const attempts = ATTEMPT_STATES.map((state) => `| \`${state}\` | ${ATTEMPT_WORDS[state]} |`);
+  return [
+    "## Run of a workflow\n",
+    "`pi-workflows run show ID` says the same with the id, the node and the message.\n",
+    "| state | reason | what it means | what to do |",
+    "| --- | --- | --- | --- |",
+    ...states,
+    "",
+    "## Attempt of a node\n",
+    "| state | what it means |",
+    "| --- | --- |",
+    ...attempts,
+    "",
+  ];
+}
+
+function wordsRow(state: string, reason: string, { means, next }: Words): string {
+  return `| ${state} | ${reason} | ${means} | ${next} |`;
 }

@@ -1,7 +1,8 @@
 import type { ResourceEvent } from "../model/event.ts";
 import type { PassRecord } from "../model/pass.ts";
 import type { QueueEntry } from "../model/queue.ts";
-import type { ResourceRef, StoredResource, WorkflowRunLink } from "../model/resource.ts";
+import type { ResourceRef, StoredResource } from "../model/resource.ts";
+import type { RunSummary } from "../model/run.ts";
 import type { EffectListing, StoreReader } from "../store/store.ts";
 import { findResource } from "./find.ts";
 
@@ -11,7 +12,8 @@ export type Details = {
   /** Absent where nothing is to be done. */
   queue?: QueueEntry;
   effects: EffectListing[];
-  workflows: WorkflowRunLink[];
+  /** Its child runs, the newest first; of many, the latest. */
+  workflows: RunSummary[];
   /** Newest first. */
   passes: PassRecord[];
   /** The latest ones, oldest first. */
@@ -19,6 +21,7 @@ export type Details = {
 };
 
 const EVENTS_SHOWN = 20;
+const RUNS_SHOWN = 20;
 
 /**
  * Reads one resource with all that belongs to it.
@@ -27,13 +30,12 @@ const EVENTS_SHOWN = 20;
 export async function readDetails(reader: StoreReader, ref: ResourceRef): Promise<Details> {
   const resource = await findResource(reader, ref);
   const { uid } = resource.resource.metadata;
-  const { workflowRun } = resource.resource.status;
   const [queue] = await reader.queue({ uid });
   return {
     resource,
     ...(queue ? { queue } : {}),
     effects: await reader.effects({ uid }),
-    workflows: workflowRun ? [workflowRun] : [],
+    workflows: (await reader.runs({ parentUid: uid, limit: RUNS_SHOWN })).items,
     passes: await reader.passes(uid),
     events: (await reader.events({ uid, limit: EVENTS_SHOWN, newestFirst: true })).reverse(),
   };

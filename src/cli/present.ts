@@ -13,11 +13,19 @@ export type Situation = {
   serverRuns: boolean;
   /** What it depends on that is not ready, each `MANAGER/KEY`. */
   unready: readonly string[];
+  /** Its child runs of which something is to be said. */
+  children: readonly Child[];
   now: number;
 };
 
 /** What a resource waits for now: a word for programs, sentences for people. */
 export type Present = { state: string; sentences: string[] };
+
+/** A child run in sentences: `isOpen` while its parent waits for it. */
+export type Child = { isOpen: boolean; sentences: string[] };
+
+/** What a resource is in while nothing of itself is amiss: an open child is what it waits for. */
+const WITH_CHILD = ["waiting", "settled"];
 
 /** Says in plain words what happens next, and what a person can do about it. */
 export function presentOf(situation: Situation): Present {
@@ -27,7 +35,18 @@ export function presentOf(situation: Situation): Present {
   const needsServer = details.queue !== undefined && state !== "suspended" && !serverRuns;
   // With no server there is no runner to be free.
   const own = needsServer && state === "ready" ? [] : sentences;
-  return { state, sentences: [...own, ...untold(details), ...(needsServer ? [NO_SERVER] : [])] };
+  const { children } = situation;
+  const waitsForChild = WITH_CHILD.includes(state) && children.some(({ isOpen }) => isOpen);
+  const told = children.flatMap((child) => child.sentences);
+  return {
+    state: waitsForChild ? "child" : state,
+    sentences: [
+      ...(waitsForChild ? told : own),
+      ...(waitsForChild ? own : told),
+      ...untold(details),
+      ...(needsServer ? [NO_SERVER] : []),
+    ],
+  };
 }
 
 /** Effects that a later pass may find or not: where its manager no longer asks, only a person can. */
@@ -96,14 +115,25 @@ const inQueue: Look = ({ details, now }) => {
   return { state: "ready", sentences: [...deleting, sentence] };
 };
 
+/** The runtime's own finalizer, which it removes itself when the last child run has ended. */
+const CHILD_RUNS = "pi-workflows/child-runs";
+
 /** What holds a deletion up, since when, why, and what a person can do about it. */
 function deletionSentences({ resource, passes }: Details, now: number): string[] {
   const { metadata } = resource.resource;
   const { deletionTimestamp, finalizers, resourceManager } = metadata;
   if (deletionTimestamp === undefined) return [];
+  const asked = `Its deletion was asked for ${span(now - Date.parse(deletionTimestamp))} ago: `;
+  const own = finalizers.filter((name) => name !== CHILD_RUNS);
+  const cleanUp = `its manager ${resourceManager} must clean up and remove ${own.join(", ")} first.`;
   const waits =
-    `Its deletion was asked for ${span(now - Date.parse(deletionTimestamp))} ago: its manager ` +
-    `${resourceManager} must clean up and remove ${finalizers.join(", ")} first.`;
+    asked +
+    [
+      ...(own.length < finalizers.length
+        ? ["its child runs are cancelled, and must end first"]
+        : []),
+      ...(own.length > 0 ? [cleanUp] : []),
+    ].join("; ");
   const [latest] = passes;
   if (latest?.outcome !== "failed" && latest?.outcome !== "crashed") return [waits];
   const ref = describeRef(metadata);

@@ -22,7 +22,9 @@ export function reportError(thrown: unknown, style: ErrorStyle): number {
 }
 
 function describe(error: PiWorkflowsError, colors: Colors): string {
-  const problems = (error.details?.["problems"] ?? []) as Problem[];
+  const listed = (error.details?.["problems"] ?? []) as (Problem | string)[];
+  // Those that are texts are in the message.
+  const problems = listed.filter((problem) => typeof problem !== "string");
   // The problems are listed with their lines, so the message need not list them again.
   const [title = ""] = error.message.split(":\n");
   const message = problems.length === 0 ? error.message : title;

@@ -1,11 +1,13 @@
 import type { Condition } from "../model/condition.ts";
 import type { StoredEffect } from "../model/effect.ts";
 import type { ResourceEvent } from "../model/event.ts";
+import { isWorkflowLane } from "../model/graph.ts";
 import type { PassRecord } from "../model/pass.ts";
 import { printable } from "../model/text.ts";
 import { table } from "./columns.ts";
 import type { Colors } from "./output.ts";
 import { paintReady, wordOf } from "./readiness.ts";
+import { shortId } from "./runs/ids.ts";
 import { instant, relative, span } from "./time.ts";
 
 /** How a table is painted, and from when its ages count. */
@@ -79,6 +81,11 @@ export function outcomeOf(pass: PassRecord, colors: Colors): string {
   return `${bad ? colors.red(pass.outcome) : pass.outcome}${next}`;
 }
 
+/** What an event is about: of runs, by the id that lists show. */
+function subjectOf({ resourceManager, key }: ResourceEvent): string {
+  return `${resourceManager}/${isWorkflowLane(resourceManager) ? shortId(key) : key}`;
+}
+
 /** Columns of one event; `resource` where events of several are mixed. */
 export function eventRow(
   event: ResourceEvent,
@@ -89,7 +96,7 @@ export function eventRow(
     instant(event.lastAt),
     event.type === "Warning" ? colors.yellow(event.type) : event.type,
     printable(event.reason),
-    ...(resource ? [printable(`${event.resourceManager}/${event.key}`)] : []),
+    ...(resource ? [printable(subjectOf(event))] : []),
     `${printable(event.message)}${times}`,
   ];
 }

@@ -1,18 +1,20 @@
 import type { StoredEffect } from "../model/effect.ts";
 import type { PassRecord } from "../model/pass.ts";
 import { isSourceCause, type PlainCause, type WakeCause } from "../model/queue.ts";
+import type { RunSummary } from "../model/run.ts";
 import type { GenerationRecord } from "../store/store.ts";
 import type { Details } from "./details.ts";
 import { describeOrigin, describeOwner } from "./origin.ts";
 import type { CommitNote } from "./provenance.ts";
 import { wordOf } from "./readiness.ts";
+import { shortId } from "./runs/ids.ts";
 import { instant, span } from "./time.ts";
 
 /** One link of the chain of causes. */
 export type Link = {
   /** Epoch milliseconds. */
   at: number;
-  kind: "spec" | "generation" | "queue" | "pass" | "effect" | "condition" | "deletion";
+  kind: "spec" | "generation" | "queue" | "pass" | "effect" | "run" | "condition" | "deletion";
   text: string;
 };
 
@@ -24,7 +26,7 @@ const CAUSES: Readonly<Record<PlainCause, string>> = {
   requeue: "what the pass before asked for",
   retry: "a failure before",
   effect: "a settled effect",
-  child: "a change of its child workflow",
+  child: "a change of its child run",
   status: "a status that another wrote",
   recovery: "an interruption of the server",
   repair: "a rebuilt queue",
@@ -57,7 +59,7 @@ export function timelineOf(
   history: readonly GenerationRecord[],
   commit: CommitNote | undefined,
 ): Link[] {
-  const { resource, passes, effects } = details;
+  const { resource, passes, effects, workflows } = details;
   const { generation, deletionTimestamp } = resource.resource.metadata;
   const present = history.find((record) => record.generation <= generation);
   const since = present?.at ?? resource.createdAt;
@@ -75,6 +77,7 @@ export function timelineOf(
         ]),
     ...current.flatMap(passLinks),
     ...effects.filter((effect) => isRecent(effect, generation, since)).flatMap(effectLinks),
+    ...workflows.filter((run) => (run.endedAt ?? Infinity) >= since).flatMap(runLinks),
     ...conditionLinks(details),
   ];
   return links.sort((a, b) => a.at - b.at || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind));
@@ -87,6 +90,7 @@ const ORDER: readonly Link["kind"][] = [
   "queue",
   "pass",
   "effect",
+  "run",
   "condition",
 ];
 
@@ -138,6 +142,16 @@ function effectLinks(effect: StoredEffect): Link[] {
       text: `${effect.key} (${effect.kind}) ${effect.state}${took}${ref}${calls}${reason}`,
     },
   ];
+}
+
+function runLinks(run: RunSummary): Link[] {
+  const name = `${run.workflow} ${shortId(run.runId)}`;
+  const begun: Link = { at: run.createdAt, kind: "run", text: `child run ${name} was asked for` };
+  if (run.endedAt === undefined) return [begun];
+  const why = run.reason ? ` (${run.reason})` : "";
+  const message = run.message ? `: ${run.message}` : "";
+  const text = `child run ${name} ${run.state}${why} in ${span(run.endedAt - run.createdAt)}${message}`;
+  return [begun, { at: run.endedAt, kind: "run", text }];
 }
 
 function conditionLinks({ resource }: Details): Link[] {

@@ -30,7 +30,7 @@ export type Argument = {
 };
 
 /** What the shell may offer at a place. */
-export type Completion = "manager" | "key" | "effect" | "workflow" | "file" | "directory";
+export type Completion = "manager" | "key" | "effect" | "workflow" | "run" | "file" | "directory";
 
 export type Flag = {
   /** As commander takes it: `-f, --file <path...>`. */

@@ -2,10 +2,11 @@ import type { Verb } from "./verb.ts";
 import { AUTHORING_VERBS } from "./verbs/authoring.ts";
 import { EXPLANATION_VERBS } from "./verbs/explanations.ts";
 import { RESOURCE_VERBS } from "./verbs/resources.ts";
+import { RUN_VERBS } from "./verbs/runs.ts";
 import { SERVER } from "./verbs/server.ts";
 import { SPEC_VERBS } from "./verbs/specs.ts";
-import { BLAME, SYNC, UNDELETE } from "./verbs/sync.ts";
 import { WORKFLOW_VERBS } from "./verbs/workflows.ts";
+import { BLAME, SYNC, UNDELETE } from "./verbs/sync.ts";
 
 /** Every verb of the command line, in the order of the help. */
 export const VERBS: readonly Verb[] = [
@@ -16,6 +17,7 @@ export const VERBS: readonly Verb[] = [
   ...EXPLANATION_VERBS,
   BLAME,
   ...WORKFLOW_VERBS,
+  ...RUN_VERBS,
   SERVER,
   ...AUTHORING_VERBS,
 ];

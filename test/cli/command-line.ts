@@ -15,6 +15,7 @@ export function buildCommandLine(): void {
     "src/runner/child.ts",
     "src/runner/resolver-child.ts",
     "src/resource-managers/index.ts",
+    "src/workflows/index.ts",
   );
 }
 

@@ -173,6 +173,7 @@ type Circumstances = {
   unready?: string[];
   change?: (stored: StoredResource) => StoredResource;
   passes?: PassRecord[];
+  children?: Situation["children"];
 };
 
 const PASS: PassRecord = {
@@ -194,6 +195,7 @@ function said({
   unready = [],
   change,
   passes = [],
+  children = [],
 }: Circumstances): string[] {
   const resource = change ? change(stored([])) : stored([]);
   const details: Details = {
@@ -204,7 +206,14 @@ function said({
     passes,
     events: [],
   };
-  const situation: Situation = { details, manager: undefined, serverRuns, unready, now: NOW };
+  const situation: Situation = {
+    details,
+    manager: undefined,
+    serverRuns,
+    unready,
+    children,
+    now: NOW,
+  };
   const { state, sentences } = presentOf(situation);
   return [state, ...sentences];
 }

@@ -1,9 +1,13 @@
 import { candidatesFor, type Candidates } from "../completion.ts";
 import { listAll } from "../find.ts";
 import type { Cli } from "../invocation.ts";
+import { shortId } from "../runs/ids.ts";
 import { GLOBAL_FLAGS } from "../program.ts";
 import type { Action } from "../verb.ts";
 import { VERBS } from "../verbs.ts";
+
+/** Runs that are offered: the latest. */
+const RUNS = 50;
 
 type Lookup = Extract<Candidates, { kind: "lookup" }>;
 
@@ -34,6 +38,13 @@ async function lookUp(cli: Cli, lookup: Lookup): Promise<{ word: string; about: 
     case "workflow": {
       const names = await knownWorkflows(cli);
       return names.map((word) => ({ word, about: "" }));
+    }
+    case "run": {
+      const { items } = await (await cli.reader()).runs({ project: cli.project, limit: RUNS });
+      return items.map(({ runId, workflow, state }) => ({
+        word: shortId(runId),
+        about: `${workflow}, ${state}`,
+      }));
     }
     case "effect":
       return lookUpEffects(cli, lookup);

@@ -7,6 +7,7 @@ import type { Colors } from "../output.ts";
 import { paintReady, readinessOf, summaryOf } from "../readiness.ts";
 import type { Documents } from "../schemas/documents.ts";
 import { presentable, presentableEffects } from "../secrets.ts";
+import { childTable } from "../runs/table.ts";
 import { conditionTable, effectTable, eventRow, passTable, type Paint } from "../tables.ts";
 import { instant, relative } from "../time.ts";
 import type { Action } from "../verb.ts";
@@ -33,7 +34,7 @@ function describe(details: Details, paint: Paint): string {
       status.conditions.length > 0 ? conditionTable(status.conditions, paint) : "none",
     ],
     ["Effects", details.effects.length > 0 ? effectTable(details.effects, paint) : "none"],
-    ["Child workflows", workflowLines(details)],
+    ["Child runs", runLines(details, paint)],
     ["Passes", details.passes.length > 0 ? passTable(details.passes, paint) : "none yet"],
     ["Events", eventLines(details, paint.colors)],
   ];
@@ -94,11 +95,8 @@ function queueLine({ queue }: Details, now: number): string {
   return `${when} (${queue.cause}${failures})`;
 }
 
-function workflowLines({ workflows }: Details): string {
-  if (workflows.length === 0) return "none";
-  return workflows
-    .map((run) => `${printable(run.requestId)}  ${run.state}  attempt ${run.attempt}`)
-    .join("\n");
+function runLines({ workflows }: Details, { colors, now }: Paint): string {
+  return workflows.length === 0 ? "none" : childTable(workflows, { colors, now });
 }
 
 function eventLines({ events }: Details, colors: Colors): string {

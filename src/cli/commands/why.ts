@@ -8,6 +8,7 @@ import type { Colors } from "../output.ts";
 import { presentOf, type Present } from "../present.ts";
 import { describeCommit } from "../provenance.ts";
 import { paintReady, readinessOf, summaryOf } from "../readiness.ts";
+import { childrenOf } from "../runs/children.ts";
 import { presentableEffects } from "../secrets.ts";
 import type { Documents } from "../schemas/documents.ts";
 import { instant, span } from "../time.ts";
@@ -33,6 +34,7 @@ export const run: Action<object> = async (cli, _options, ...args) => {
     manager: await findManager(reader, ref),
     serverRuns: (await cli.client({ start: false })) !== undefined,
     unready: await unreadyDependencies(reader, details),
+    children: await childrenOf(reader, details),
     now: Date.now(),
   });
   const summary = summaryOf(details.resource);

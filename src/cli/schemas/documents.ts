@@ -26,8 +26,8 @@ import {
   resourceSummary,
   storedResource,
   time,
-  workflowRun,
 } from "./resource.ts";
+import { RUN_DOCUMENTS, runSummary } from "./run.ts";
 import { problem, pruneRecord, shownSync, syncStatus } from "./sync.ts";
 import { WORKFLOW_DOCUMENTS } from "./workflows.ts";
 
@@ -103,7 +103,7 @@ const details = exactly<Details>()(
     resource: storedResource,
     queue: queueEntry.exactOptional().describe("Absent where nothing is to be done"),
     effects: z.array(effectListing),
-    workflows: z.array(workflowRun),
+    workflows: z.array(runSummary).describe("Its child runs, the newest first; of many, the latest"),
     passes: z.array(pass).describe("Newest first"),
     events: z.array(event).describe("The latest ones, oldest first"),
   }),
@@ -116,7 +116,16 @@ const why = z.strictObject({
     exactly<Link>()(
       z.strictObject({
         at: time,
-        kind: z.enum(["spec", "generation", "queue", "pass", "effect", "condition", "deletion"]),
+        kind: z.enum([
+          "spec",
+          "generation",
+          "queue",
+          "pass",
+          "effect",
+          "run",
+          "condition",
+          "deletion",
+        ]),
         text: z.string(),
       }),
     ),
@@ -203,6 +212,7 @@ const serverStatus = exactly<ServerStatus>()(
     ),
     runners: z.strictObject({ alive: count, busy: count }),
     passes: z.strictObject({ running: count, done: count, failed: count }),
+    runs: z.strictObject({ pending: count, running: count, waiting: count, interrupted: count }),
     walBytes: count,
     webhookPort: count.exactOptional(),
   }),
@@ -212,11 +222,12 @@ const syncs = z.strictObject({ syncs: z.array(exactly<ShownSync>()(shownSync)) }
 
 /**
  * What each verb prints with `-o json`: one document, or where the name ends in `-watch` or
- * `-follow`, and for `server-logs`, one on each line. A verb that fails prints `error` instead.
+ * `-follow`, and for `server-logs` and `run-logs`, one on each line. A verb that fails prints `error` instead.
  */
 const DOCUMENTS = {
   error: failure,
   ...WORKFLOW_DOCUMENTS,
+  ...RUN_DOCUMENTS,
   apply: z.union([applyResult, plan]).describe("The plan with --dry-run"),
   diff: plan,
   "diff-watch": z.union([plan, failure]),

@@ -66,7 +66,7 @@ const metadata = exactly<StoredResource["resource"]["metadata"]>()(
     .meta({ id: "Metadata" }),
 );
 
-export const workflowRun = z
+const workflowRun = z
   .strictObject({
     requestId: z.string(),
     runId: z.string().exactOptional(),

@@ -56,12 +56,17 @@ function nameOrPath(given: string): string {
   }
 }
 
-/** The one workflow that is named. @throws PiWorkflowsError INVALID_DEFINITION with its problems */
+/**
+ * The one workflow that is named.
+ * @throws PiWorkflowsError UNKNOWN_WORKFLOW, INVALID_DEFINITION with its problems
+ */
 export async function loadWorkflow(cli: Cli, named: string): Promise<WorkflowProposal> {
-  const { workflows, workflowProblems } = await loadWorkflows(cli, [named]);
+  const { workflows, workflowFiles, workflowProblems } = await loadWorkflows(cli, [named]);
   const [workflow] = workflows;
-  if (workflow === undefined || workflowProblems.length > 0) throw unusable(workflowProblems);
-  return workflow;
+  if (workflow) return workflow;
+  const [why] = workflowProblems;
+  if (workflowFiles.length > 0 || why === undefined) throw unusable(workflowProblems);
+  throw new PiWorkflowsError("UNKNOWN_WORKFLOW", why.message);
 }
 
 /** The error of workflows that can't be used. */

@@ -1,0 +1,77 @@
+import { hasEnded, type StoredRun } from "../../model/run.ts";
+import { printable, printableLines } from "../../model/text.ts";
+import { columns } from "../columns.ts";
+import type { Colors } from "../output.ts";
+import { instant, relative, span } from "../time.ts";
+import type { RunDetails } from "./details.ts";
+import { shortId } from "./ids.ts";
+import { nodeTable } from "./node-table.ts";
+import { stateOf, tookOf } from "./table.ts";
+
+/** What is to be shown of a run, and how. */
+export type RunStyle = {
+  inputs: boolean;
+  outputs: boolean;
+  colors: Colors;
+  now: number;
+  /** What to do about it. */
+  advice: readonly string[];
+};
+
+/** A run for people: its head, its nodes, its result, and what to do. */
+export function describeRun({ run, nodes }: RunDetails, style: RunStyle): string {
+  const { colors, now, advice } = style;
+  const sections: [string, string][] = [
+    ...(style.inputs ? [["Input", json(run.input)] as [string, string]] : []),
+    ["Nodes", nodeTable(nodes, { ...style, since: run.startedAt ?? run.createdAt })],
+    ...(run.output === undefined ? [] : [["Output", json(run.output)] as [string, string]]),
+  ];
+  return [
+    `${colors.bold(printable(`${run.workflow} ${shortId(run.runId)}`))}  ${titleOf(run, colors, now)}`,
+    indent(columns(headRows(run, now))),
+    ...sections.flatMap(([title, body]) => ["", colors.bold(title), indent(body)]),
+    ...(advice.length > 0 ? ["", ...adviceLines(advice)] : []),
+  ].join("\n");
+}
+
+/** `succeeded in 12s by exit done`. */
+export function titleOf(run: StoredRun, colors: Colors, now: number): string {
+  const state = stateOf(run, colors);
+  if (!hasEnded(run)) return state;
+  const took = tookOf(run, now);
+  const exit = run.exit === undefined ? "" : ` by exit ${printable(run.exit)}`;
+  return `${state}${took ? ` in ${took}` : ""}${exit}`;
+}
+
+/** Sentences about now, each on a line of its own. */
+export function adviceLines(advice: readonly string[]): string[] {
+  return advice.map((text, index) => `${index === 0 ? "Now: " : "     "}${printable(text)}`);
+}
+
+function headRows(run: StoredRun, now: number): string[][] {
+  const { parent } = run;
+  const rows: [string, string | undefined][] = [
+    ["id", run.runId],
+    ["started", `${instant(run.createdAt)} (${relative(run.createdAt, now)}) by ${run.startedBy}`],
+    ["child of", parent && `${parent.resourceManager} ${parent.key}, request ${parent.requestKey}`],
+    ["attempt", run.attempt > 1 ? String(run.attempt) : undefined],
+    ["runners", run.epochs > 1 ? `${run.epochs}, one after the other` : undefined],
+    ["deadline", hasEnded(run) ? undefined : deadlineOf(run, now)],
+    ["code", run.digest.slice(0, 12)],
+    ["project", run.project],
+  ];
+  return rows.flatMap(([name, text]) => (text === undefined ? [] : [[name, printable(text)]]));
+}
+
+function deadlineOf({ deadlineAt }: StoredRun, now: number): string {
+  return deadlineAt > now ? `in ${span(deadlineAt - now)}` : `passed ${span(now - deadlineAt)} ago`;
+}
+
+/** A value as people read it. */
+export function json(value: unknown): string {
+  return printableLines(JSON.stringify(value ?? null, null, 2));
+}
+
+function indent(text: string): string {
+  return text.replace(/^(?=.)/gm, "  ");
+}
