@@ -72,7 +72,7 @@ export type AttemptWatch = {
 
 /** The line of the journal by which an attempt that blocked its runner has failed. */
 export function overdue(
-  { limitMs, ...attempt }: WatchedAttempt,
+  { limitMs, safety: _safety, ...attempt }: WatchedAttempt,
   at: number,
 ): JournalInput & { event: "failed" } {
   return {

@@ -1,10 +1,13 @@
 /**
- * The program of a runner: `child.js BUNDLE`. Loads one definition bundle, then runs passes of it,
- * one at a time, as its server asks. It imports little, because every runner pays for it.
+ * The program of a runner: `child.js BUNDLE`. Loads one definition bundle, of a resource manager or of
+ * a workflow, then runs passes of it, one at a time, as its server asks. It imports little, because
+ * every runner pays for it: what executes workflows is loaded where there is one.
  */
 import { pathToFileURL } from "node:url";
 import { format } from "node:util";
+import { systemClock } from "../model/clock.ts";
 import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
+import { isWorkflow, type Workflow } from "../workflows/define.ts";
 import { openChildChannel } from "./child-channel.ts";
 import { createChildHost, type ChildHost } from "./child-host.ts";
 import { liveChildProcesses, watchChildProcesses } from "./child-processes.ts";
@@ -12,18 +15,26 @@ import { mapKeys } from "./map-keys.ts";
 import { messageOf } from "./message.ts";
 import { failure, startPass } from "./pass.ts";
 import type { FromRunner, ToRunner } from "./protocol.ts";
+import type * as engine from "./run/index.ts";
+import type { RunNotice } from "./run-port.ts";
 
 type Answer = Pick<Ended, "type" | "result">;
-type Ended = Extract<FromRunner, { type: "result" | "mapped" }>;
+type Ended = Extract<FromRunner, { type: "result" | "executed" | "mapped" }>;
 type Current = {
   pass: number;
   host: ChildHost;
   controller: AbortController;
   /** How it ends where an error is thrown that nobody catches. */
   broken: (thrown: unknown) => Answer;
+  /** Of a run: what its engine wants to be told. */
+  onNotice?: (notice: RunNotice) => void;
+  onUncaught?: (thrown: unknown) => void;
+  /** True where something of it may run on. */
+  isSpent?: boolean;
 };
 
 let manager: ResourceManager | undefined;
+let workflow: { definition: Workflow; engine: typeof engine } | undefined;
 let current: Current | undefined;
 
 const channel = openChildChannel((message) => {
@@ -31,17 +42,29 @@ const channel = openChildChannel((message) => {
     case "run":
       void run(message);
       break;
+    case "execute":
+      void execute(message);
+      break;
     case "map":
       void map(message);
+      break;
+    case "ping":
+      channel.send({ type: "pong", pass: message.pass });
+      break;
+    case "notice":
+      if (current?.pass === message.pass) current.onNotice?.(message.notice);
       break;
     case "reply":
       current?.host.onReply(message);
       break;
     case "abort":
       if (current?.pass === message.pass) {
-        current.controller.abort(
-          new DOMException(`the pass ends: ${message.reason}`, "AbortError"),
-        );
+        // The engine of a run asks for the fault; what authors are given says it in words.
+        const reason =
+          workflow === undefined
+            ? new DOMException(`the pass ends: ${message.reason}`, "AbortError")
+            : message.reason;
+        current.controller.abort(reason);
       }
       break;
   }
@@ -55,6 +78,32 @@ async function run({ pass, request }: Extract<ToRunner, { type: "run" }>): Promi
   const options = { pass: request, host, signal: controller.signal, now: Date.now };
   const { result } = startPass(manager as ResourceManager, options);
   finish(pass, { type: "result", result: await result }, false);
+}
+
+async function execute({ pass, request }: Extract<ToRunner, { type: "execute" }>): Promise<void> {
+  const { definition, engine: runs } = workflow as NonNullable<typeof workflow>;
+  const run = begin(pass, (thrown) => ({
+    type: "executed",
+    result: { ...failure(thrown), terminal: false },
+  }));
+  const outcome = await runs.executeRun({
+    definition,
+    pass: request,
+    host: run.host,
+    control: {
+      signal: run.controller.signal,
+      onNotice: (listen) => (run.onNotice = listen),
+      onUncaught: (listen) => (run.onUncaught = listen),
+    },
+    clock: systemClock,
+    onWatch: (attempt) => channel.send({ type: "watch", pass, attempt }),
+    onStray: () => (run.isSpent = true),
+  });
+  const result =
+    outcome.kind === "crashed"
+      ? { kind: "failed" as const, message: outcome.message, terminal: false }
+      : outcome;
+  finish(pass, { type: "executed", result }, run.isSpent === true);
 }
 
 async function map({ pass, request }: Extract<ToRunner, { type: "map" }>): Promise<void> {
@@ -84,6 +133,11 @@ function finish(pass: number, answer: Answer, broken: boolean): void {
 
 /** An error that nobody caught fails its pass; what is left of the pass ends with this process. */
 function onStray(thrown: unknown): void {
+  if (current?.onUncaught !== undefined) {
+    current.isSpent = true;
+    current.onUncaught(thrown);
+    return;
+  }
   if (current !== undefined) {
     finish(current.pass, current.broken(thrown), true);
     return;
@@ -103,19 +157,32 @@ function redirectConsole(): void {
   for (const [name, level] of Object.entries(levels)) {
     const plain = console[name as keyof typeof levels].bind(console);
     console[name as keyof typeof levels] = (...values: unknown[]) => {
-      if (current === undefined) plain(...values);
-      else current.host.log(level, format(...values));
+      if (current === undefined) return plain(...values);
+      const text = format(...values);
+      const print = workflow?.engine.attemptLog();
+      if (print) print(level, text);
+      else current.host.log(level, text);
     };
   }
 }
 
-async function load(bundle: string): Promise<ResourceManager> {
+/** Loads the definition, and returns its name. */
+async function load(bundle: string): Promise<string> {
   const loaded: unknown = await import(pathToFileURL(bundle).href);
   const definition = (loaded as { default?: unknown }).default;
-  if (!isResourceManager(definition) || typeof definition.reconcile !== "function") {
-    throw new Error("its default export is not what defineResourceManager returns");
+  if (isWorkflow(definition)) {
+    const runs = await import("./run/index.ts");
+    runs.compile(definition);
+    workflow = { definition, engine: runs };
+    return definition.name;
   }
-  return definition;
+  if (!isResourceManager(definition) || typeof definition.reconcile !== "function") {
+    throw new Error(
+      "its default export is not what defineResourceManager or defineWorkflow returns",
+    );
+  }
+  manager = definition;
+  return definition.name;
 }
 
 process.on("uncaughtException", onStray);
@@ -124,8 +191,7 @@ redirectConsole();
 watchChildProcesses();
 process.setSourceMapsEnabled(true);
 try {
-  manager = await load(process.argv[2] ?? "");
-  process.title = `pi-workflows runner ${manager.name}`;
+  process.title = `pi-workflows runner ${await load(process.argv[2] ?? "")}`;
   channel.send({ type: "ready" });
 } catch (error) {
   channel.send({ type: "loadFailed", message: messageOf(error) });

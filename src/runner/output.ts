@@ -6,6 +6,8 @@ export type OutputCapture = {
   push: (chunk: Buffer) => void;
   /** Head and tail with a mark between them where something was dropped; credentials masked. */
   text(): string;
+  /** Bytes left out between head and tail. */
+  dropped: () => number;
 };
 
 /**
@@ -18,7 +20,9 @@ export function createOutputCapture(limit: number = LIMITS.childOutput): OutputC
   let tail = Buffer.alloc(0);
   let total = 0;
 
+  const dropped = (): number => total - head.length - tail.length;
   return {
+    dropped,
     push(chunk) {
       total += chunk.length;
       const room = half - head.length;
@@ -31,8 +35,7 @@ export function createOutputCapture(limit: number = LIMITS.childOutput): OutputC
       );
     },
     text() {
-      const dropped = total - head.length - tail.length;
-      const mark = dropped > 0 ? `\n… (${dropped} bytes left out)\n` : "";
+      const mark = dropped() > 0 ? `\n… (${dropped()} bytes left out)\n` : "";
       return redactText(head.toString("utf8") + mark + tail.toString("utf8"));
     },
   };

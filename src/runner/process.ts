@@ -194,7 +194,8 @@ export class RunnerProcess {
 
   async #finishCrashed(pass: Pass): Promise<void> {
     const { blockedBy } = pass;
-    if (pass.type === "execute" && blockedBy !== undefined) {
+    // Nobody knows how far a manual one came: the next runner finds it ambiguous.
+    if (pass.type === "execute" && blockedBy && blockedBy.safety !== "manual") {
       // The runner is gone, so this is still the only writer. Without it the next runner would make
       // the same attempt, and be blocked again.
       const line = overdue(blockedBy, this.#clock.now());

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NODE_KINDS } from "../model/graph.ts";
+import { NODE_KINDS, SAFETIES } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Json } from "../model/canonical.ts";
 import { RUN_REASONS, type JournalInput, type RunEnding, type RunLogInput } from "../model/run.ts";
@@ -87,6 +87,7 @@ export const runParams = {
 export const watched = z.strictObject({
   ...attempt,
   kind,
+  safety: z.enum(SAFETIES),
   startedAt: time,
   limitMs: count.max(LIMITS.maxTimerMs),
 });
