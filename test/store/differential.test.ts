@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { StoredEffect } from "../../src/model/effect.ts";
 import { EFFECT_TRANSITIONS } from "../../src/model/effect.ts";
+import { runsHold } from "./differential-runs.ts";
 import { playBoth, stories } from "./differential.ts";
 import { PROJECT, type Driver } from "./support.ts";
 
@@ -43,6 +44,13 @@ describe("the store does as the reference model, whatever happens", () => {
   it("D-1, D-2, D-3, D-5, Q-13, G-1, G-3: deletion and finalizers", async () => {
     await fc.assert(
       fc.asyncProperty(stories.deletion, (story) => playBoth(story, resourcesHold)),
+      RUNS,
+    );
+  });
+
+  it("R-1, R-2, R-3, R-4, R-5, D-2, F-1, F-6, B-6: runs, child runs, and what people say to them", async () => {
+    await fc.assert(
+      fc.asyncProperty(stories.runs, (story) => playBoth(story, runsHold)),
       RUNS,
     );
   });

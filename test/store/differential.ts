@@ -6,7 +6,15 @@ import type { StoredEffect } from "../../src/model/effect.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import type { PassOutcome } from "../../src/model/pass.ts";
 import type { WakeCause } from "../../src/model/queue.ts";
-import type { Claimed } from "../../src/store/store.ts";
+import type { Claimed, SettleReceipt } from "../../src/store/store.ts";
+import {
+  isRunStep,
+  lookAtRuns,
+  RUN_PROLOGUE,
+  runSteps,
+  takeRunStep,
+  type RunStep,
+} from "./differential-runs.ts";
 import { ReferenceStore } from "./reference.ts";
 import {
   Driver,
@@ -41,6 +49,7 @@ export type Step =
   | { do: "begin-effect"; pick: number; key: string; request: number; proven: boolean }
   | { do: "settle-effect"; pick: number; key: string; request: number; how: number }
   | ({ do: "resolve"; effect: string; applied: boolean } & Place)
+  | RunStep
   | { do: "repair" }
   | { do: "epoch" }
   | { do: "wait"; ms: number };
@@ -161,6 +170,16 @@ const effectSteps: fc.Arbitrary<Step>[] = [
   ),
 ];
 
+const claimOfRuns: fc.Arbitrary<Step> = fc.record({
+  do: fc.constant("claim" as const),
+  limit: fc.integer({ min: 1, max: 3 }),
+  managers: fc.constantFrom<string[]>(
+    ["m", "workflow/w", "workflow/v"],
+    ["workflow/w", "m"],
+    ["workflow/v", "workflow/w", "n", "m"],
+  ),
+});
+
 /** Stories about one area; claims and settles are in all of them. */
 export const stories = {
   queue: fc.array(fc.oneof(...queueSteps), { minLength: 5, maxLength: 60, size: "max" }),
@@ -174,6 +193,20 @@ export const stories = {
     maxLength: 60,
     size: "max",
   }),
+  runs: fc
+    .array(
+      fc.oneof(
+        ...queueSteps,
+        ...deletionSteps,
+        ...runSteps,
+        ...runSteps,
+        claimOfRuns,
+        claimOfRuns,
+        claimOfRuns,
+      ),
+      { minLength: 5, maxLength: 80, size: "max" },
+    )
+    .map((story): Step[] => [...RUN_PROLOGUE, ...story]),
 };
 
 /** One of the two stores with the claims it has handed out. */
@@ -202,6 +235,8 @@ class Side {
   /** All that can be seen of the store, without what differs by nature: uids, versions, tokens. */
   async look(): Promise<unknown> {
     const { store } = this.driver;
+    // First, so that both sides name runs alike.
+    const runs = this.#neutral(await lookAtRuns(this.driver));
     const resources = [];
     for (const manager of MANAGERS) {
       for (const key of KEYS) {
@@ -210,16 +245,19 @@ class Side {
       }
     }
     const queue = await store.queue({ project: PROJECT });
-    const byName = (left: { key: string; resourceManager: string }, right: typeof left) =>
-      `${left.resourceManager} ${left.key}` < `${right.resourceManager} ${right.key}` ? -1 : 1;
-    const shown = queue.sort(byName).map((entry) => ({
-      ...entry,
-      // While it runs, the class is that of what was asked for since, which is nobody's business.
-      class: entry.claimed ? "" : entry.class,
-    }));
+    const shown = queue
+      .map((entry) =>
+        this.#neutral({
+          ...entry,
+          // While it runs, the class is that of what was asked for since, which is nobody's business.
+          class: entry.claimed ? "" : entry.class,
+        }),
+      )
+      .sort((left, right) => (canonicalJson(left) < canonicalJson(right) ? -1 : 1));
     const effects = await store.effects({});
     const sorted = effects.map((effect) => canonicalJson(this.#neutral(effect))).sort();
-    return this.#neutral({ resources, queue: shown, sorted, lanes: await store.lanes() });
+    const lanes = await store.lanes();
+    return { runs, queue: shown, sorted, ...(this.#neutral({ resources, lanes }) as object) };
   }
 
   #moved({ uid, resourceVersion }: { uid: string; resourceVersion: number }): boolean {
@@ -234,6 +272,11 @@ class Side {
   async #run(step: Step): Promise<unknown> {
     const { driver } = this;
     const { store } = driver;
+    if (isRunStep(step)) {
+      const settled = (claimed: Claimed, settle: () => Promise<SettleReceipt>) =>
+        this.#settle(claimed, settle);
+      return takeRunStep(step, { driver, handed: this.#handed, settled });
+    }
     switch (step.do) {
       case "put":
         return driver.put(
@@ -302,7 +345,7 @@ class Side {
   }
 
   /** Steps that a pass takes, with a claim that may be stale by now. */
-  async #onBehalf(step: Extract<Step, { pick: number }>): Promise<unknown> {
+  async #onBehalf(step: Exclude<Extract<Step, { pick: number }>, RunStep>): Promise<unknown> {
     const { driver } = this;
     const { store } = driver;
     const claimed = this.#handed.at(-1 - (step.pick % Math.max(1, this.#handed.length)));
@@ -320,10 +363,7 @@ class Side {
             random: step.random,
             ...(step.next ? { next: driver.claimRequest(2) } : {}),
           });
-        const receipt = await settle();
-        this.#settled.set(claimed, settle);
-        this.#hand(receipt.claimed);
-        return { readyAt: receipt.readyAt, claimed: receipt.claimed.map(shownClaim) };
+        return this.#settle(claimed, settle);
       }
       case "settle-again": {
         const again = this.#settled.get(claimed);
@@ -349,6 +389,13 @@ class Side {
     }
   }
 
+  async #settle(claimed: Claimed, settle: () => Promise<SettleReceipt>): Promise<unknown> {
+    const receipt = await settle();
+    this.#settled.set(claimed, settle);
+    this.#hand(receipt.claimed);
+    return { readyAt: receipt.readyAt, claimed: receipt.claimed.map(shownClaim) };
+  }
+
   #hand(claimed: Claimed[]): unknown {
     this.#handed.push(...claimed);
     return claimed.map(shownClaim);
@@ -358,7 +405,10 @@ class Side {
     return JSON.parse(
       JSON.stringify(value, (name, member: unknown) => {
         if (["resourceVersion", "sequence", "revision"].includes(name)) return "…";
-        if (name === "uid" || name === "resourceUid") return this.#nameOf(String(member));
+        if (IDS.has(name)) return this.#nameOf(String(member));
+        if (name === "key" || name === "resourceKey")
+          return this.#names.get(String(member)) ?? member;
+        if (isToldRun(member)) return { ...member, message: "…" };
         return isEffect(member) ? { ...member, reason: "…" } : member;
       }) ?? "null",
     ) as unknown;
@@ -381,6 +431,14 @@ const outcomes = [
   { state: "indeterminate" as const, reason: "can't tell", park: true },
 ];
 
+const IDS: ReadonlySet<string> = new Set(["uid", "resourceUid", "runId"]);
+
+/** Why a run is where it is, is said in words that only the store knows. */
+function isToldRun(value: unknown): value is { message: string } {
+  if (typeof value !== "object" || value === null) return false;
+  return "runId" in value && "message" in value && value.message !== "…";
+}
+
 /** Why an effect can't be told is said in words that only the store knows. */
 function isEffect(value: unknown): value is StoredEffect {
   return (
@@ -392,8 +450,8 @@ function isEffect(value: unknown): value is StoredEffect {
 }
 
 function shownClaim(claimed: Claimed): unknown {
-  const { project, manager, resource, cause, attempts, crashAttempts, expiresAt } = claimed;
-  return { project, manager, resource, cause, attempts, crashAttempts, expiresAt };
+  const { project, manager, resource, run, cause, attempts, crashAttempts, expiresAt } = claimed;
+  return { project, manager, resource, run, cause, attempts, crashAttempts, expiresAt };
 }
 
 /** Plays a story on SQLite and on the reference model, and compares after every step. */

@@ -172,8 +172,12 @@ export class Driver<Store extends ModelledStore = ModelledStore> {
     return { ...claimed, run: claimed.run };
   }
 
-  settleRun(claimed: Claimed, run: RunEnding): Promise<SettleReceipt> {
-    return this.store.settle({ ...this.#settlement(claimed, SETTLED, 0.5), run });
+  settleRun(
+    claimed: Claimed,
+    run: RunEnding,
+    more: Pick<SettleRequest, "next"> = {},
+  ): Promise<SettleReceipt> {
+    return this.store.settle({ ...this.#settlement(claimed, SETTLED, 0.5), run, ...more });
   }
 
   lane(manager = "m"): number {
