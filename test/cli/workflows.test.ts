@@ -139,5 +139,12 @@ describe("workflow graph", () => {
     const { code, stderr } = await run(["workflow", "graph", "broken"]);
     expect(code).toBe(2);
     expect(stderr).toContain(PROBLEM);
+    const unknown = await run(["workflow", "graph", "nope"]);
+    expect(unknown).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'error[UNKNOWN_WORKFLOW]: no workflow is named "nope"; there are: broken, hello\n',
+      ) as string,
+    });
   });
 });
