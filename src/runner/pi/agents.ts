@@ -56,8 +56,8 @@ export function createPiAgents(options: PiAgentOptions): AgentPort {
   const nameOf = (runId: string, conversation: string): string => `${runId}\n${conversation}`;
   let isStopped = false;
 
-  // Files of agents of a server that was killed.
-  rmSync(path.join(options.home, "agents"), { recursive: true, force: true });
+  // Left by a server that was killed.
+  rmSync(services.files, { recursive: true, force: true });
   return {
     async ask(request, onText, signal) {
       if (isStopped) return failed("Cancelled", "The server stops");
@@ -93,6 +93,7 @@ function servicesOf(options: PiAgentOptions): ConversationServices {
       ...options.limits,
     },
     find: createPiFinder(options),
+    files: path.join(options.home, "agents"),
     secrets: Object.values(options.credentials ?? {})
       .filter(({ length }) => length >= SHORTEST_SECRET)
       .sort((one, other) => other.length - one.length),

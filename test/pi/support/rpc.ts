@@ -14,6 +14,8 @@ export type PiRpcOptions = {
   machine: PiMachine;
   /** Beside `--mode rpc --no-session`. */
   args?: string[];
+  /** Keeps the session in its file. */
+  keepSession?: boolean;
   env?: Record<string, string>;
   person?: Person;
 };
@@ -30,8 +32,9 @@ export class PiRpc {
   #calls = 0;
   readonly #looks = new Set<() => void>();
 
-  constructor({ pi, machine, args = [], env = {}, person }: PiRpcOptions) {
-    this.process = spawn(pi.node, [pi.cli, "--mode", "rpc", "--no-session", ...args], {
+  constructor({ pi, machine, args = [], keepSession, env = {}, person }: PiRpcOptions) {
+    const session = keepSession ? [] : ["--no-session"];
+    this.process = spawn(pi.node, [pi.cli, "--mode", "rpc", ...session, ...args], {
       cwd: machine.project,
       env: { ...machine.env, ...env },
     });
