@@ -32,11 +32,7 @@ const MOST_PLANS = 3;
 
 /** The plan for what is wanted. Nothing is changed. @throws PiWorkflowsError */
 export async function planFor(session: Session, wanted: Wanted): Promise<ShownPlan> {
-  const { args, input } = argumentsOf(wanted);
-  const how = { signal: wanted.signal, ...(input === undefined ? {} : { input }) };
-  return documentOf(
-    await session.run(["apply", ...args, "--dry-run", "-o", "json"], how),
-  ) as ShownPlan;
+  return (await runApply(session, wanted, ["--dry-run"])) as ShownPlan;
 }
 
 /**
@@ -58,7 +54,10 @@ export async function applyWanted(
     }
     if (!(await confirm(plan))) return { outcome: "declined", plan };
     try {
-      const receipt = await carryOut(session, wanted, plan);
+      // What was begun is carried through, also where the model's turn is called off.
+      const { source, flags } = wanted;
+      const how = ["--plan", plan.id, "--yes"];
+      const receipt = (await runApply(session, { source, flags }, how)) as Receipt;
       remember(session, plan, receipt);
       return { outcome: "applied", plan, receipt };
     } catch (thrown) {
@@ -68,19 +67,23 @@ export async function applyWanted(
   }
 }
 
-async function carryOut(session: Session, wanted: Wanted, plan: ShownPlan): Promise<Receipt> {
-  const { args, input } = argumentsOf(wanted);
-  const command = ["apply", ...args, "--plan", plan.id, "--yes", "-o", "json"];
-  // What was begun is carried through, also where the model's turn is called off.
-  return documentOf(await session.run(command, input === undefined ? {} : { input })) as Receipt;
-}
-
-/** A spec goes over standard input: in the arguments, every process of the machine could read it. */
-function argumentsOf({ source, flags }: Wanted): { args: string[]; input?: string } {
-  if ("paths" in source)
-    return { args: [...flags, ...source.paths.flatMap((path) => ["-f", path])] };
+/**
+ * Runs `apply` for what is wanted. A spec goes over standard input: in the arguments, every process
+ * of the machine could read it.
+ */
+async function runApply(
+  session: Session,
+  { source, flags, signal }: Wanted,
+  more: readonly string[],
+): Promise<unknown> {
+  const begin = ["apply", ...flags, ...more, "-o", "json"];
+  if ("paths" in source) {
+    const files = source.paths.flatMap((path) => ["-f", path]);
+    return documentOf(await session.run([...begin, ...files], { signal }));
+  }
   const { manager, key, spec } = source;
-  return { args: [...flags, "--", manager, key, "-"], input: spec };
+  const args = [...begin, "--", manager, key, "-"];
+  return documentOf(await session.run(args, { signal, input: spec }));
 }
 
 function refuseProblems(plan: ShownPlan): void {

@@ -52,8 +52,8 @@ describe("what a tool says", () => {
     const whole = lines(1_000);
     const seen: string[] = [];
     for (let offset: number | undefined = 0; offset !== undefined;) {
-      const said = boundedText(whole.join("\n"), offset).split("\n");
-      const next = /call again with offset (\d+)$/.exec(said.at(-1) ?? "")?.[1];
+      const said: string[] = boundedText(whole.join("\n"), offset).split("\n");
+      const next: string | undefined = /call again with offset (\d+)$/.exec(said.at(-1) ?? "")?.[1];
       seen.push(...(next === undefined ? said : said.slice(0, -1)));
       offset = next === undefined ? undefined : Number(next);
     }
