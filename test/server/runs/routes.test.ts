@@ -19,7 +19,7 @@ type Stage = {
   project: string;
   store: ResourceManagerStore;
   /** Takes a run up, as a runner of the server would. */
-  claim(): Promise<Claimed>;
+  claim: () => Promise<Claimed>;
 };
 
 /** A server that runs nothing, over a socket, and the store under it. */
@@ -43,7 +43,7 @@ async function stage(): Promise<Stage> {
     home,
     project,
     store,
-    async claim() {
+    claim: async () => {
       const { epoch } = await store.info();
       const lanes = (await store.workflows()).map(({ lane }) => ({ lane, max: 1 }));
       const [claimed] = await store.claim({ epoch, lanes, limit: 1, leaseMs: 60_000 });
@@ -59,8 +59,16 @@ const INPUT = {
   additionalProperties: false,
 };
 
-const line = <E extends JournalInput["event"]>(event: E, visit: number, more: object = {}) =>
+const line = (event: JournalInput["event"], visit: number, more: object = {}) =>
   ({ event, at: 1, visit, node: "ask", attempt: 1, kind: "checkpoint", ...more }) as JournalInput;
+
+const settled = {
+  observedGeneration: 1,
+  outcome: { kind: "settled" },
+  startedAt: 1,
+  durationMs: 1,
+  random: 0,
+} as const;
 
 describe("accepting workflows", () => {
   it("A-14: keeps exactly what was proposed, its bundle first, and lists it", async () => {
@@ -158,8 +166,9 @@ describe("starting runs", () => {
     await expect(client.retryRun(run.runId)).rejects.toMatchObject({ code: "RUN_NOT_FAILED" });
     const { claim: right, reconcileId } = await claim();
     await store.settle({
-      ...{ claim: right, reconcileId, observedGeneration: 1, outcome: { kind: "settled" } },
-      ...{ startedAt: 1, durationMs: 1, random: 0 },
+      ...settled,
+      claim: right,
+      reconcileId,
       run: { state: "failed", reason: "NodeFailed", message: "no" },
     });
     const stricter = propose(project, "w", { text: "1", inputSchema: INPUT });
@@ -277,8 +286,9 @@ describe("streams", () => {
     await client.cancelRun(runId);
     await expect.poll(() => said.map(({ text }) => text)).toEqual(["hello"]);
     await store.settle({
-      ...{ claim: right, reconcileId: "r", observedGeneration: 1, outcome: { kind: "settled" } },
-      ...{ startedAt: 1, durationMs: 1, random: 0 },
+      ...settled,
+      claim: right,
+      reconcileId: "r",
       run: { state: "failed", reason: "Cancelled", message: "cancelled" },
     });
     // Another run's change is enough to make streams look.

@@ -89,16 +89,20 @@ describe("a pass of a run", () => {
     const run = await bench.startRun("w", { token: "hunter2000" });
     const { host } = only(bench.runner.executing);
     const at = bench.clock.now();
+    const attempt = { visit: 1, node: "ask", attempt: 1, kind: "checkpoint" } as const;
     await host.appendRunLog([
       { at, visit: 1, node: "ask", stream: "stdout", text: "I am hunter2000" },
     ]);
     await host.appendJournal([
-      { event: "begun", at, visit: 1, node: "ask", attempt: 1, kind: "checkpoint" },
+      { ...attempt, event: "begun", at },
       {
-        ...{ event: "failed", at, visit: 1, node: "ask", attempt: 1, kind: "checkpoint" },
-        ...{ startedAt: at, retryable: false },
+        ...attempt,
+        event: "failed",
+        at,
+        startedAt: at,
+        retryable: false,
         error: { reason: "Thrown", message: "no hunter2000" },
-      } as const,
+      },
     ]);
     host.log("info", "token hunter2000");
     await end(bench, { state: "failed", reason: "NodeFailed", message: "hunter2000 failed" });
