@@ -6,6 +6,7 @@ import type { Clock } from "../model/ports.ts";
 import type { RunnerPort } from "../runner/port.ts";
 import type { RunNotice } from "../runner/run-port.ts";
 import type { Claimed } from "../store/store.ts";
+import { parentOf } from "./changes.ts";
 import { createGate, type Gate } from "./gate.ts";
 import {
   aheadOf,
@@ -301,9 +302,9 @@ export class Scheduler {
     if (!receipt) return;
     this.#counts[receipt.record.outcome === "failed" ? "failed" : "done"] += 1;
     if (receipt.readyAt !== undefined) this.#lookout.note(lane, receipt.readyAt);
-    changes.touch([touchedBy(ended.claimed)]);
     const { run, project } = ended.claimed;
-    // The end of a child run has made its parent ready, in that same transaction.
+    changes.touch([touchedBy(ended.claimed), ...(run ? parentOf(run) : [])]);
+    // The end of a child run has made its parent ready, or let it go, in that same transaction.
     if (run?.parent) this.wake({ project, manager: run.parent.resourceManager });
     log.info(run ? "A run was worked on" : "Reconciled", { ...receipt.record });
   }

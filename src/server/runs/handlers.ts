@@ -4,7 +4,7 @@ import { workflowLane, type ResolvedWorkflow } from "../../model/graph.ts";
 import { hasEnded, type StoredRun } from "../../model/run.ts";
 import type { RunNotice } from "../../runner/run-port.ts";
 import type { RunStore } from "../../store/runs.ts";
-import type { Changes } from "../changes.ts";
+import { parentOf, type Changes } from "../changes.ts";
 import type { Handlers } from "../handlers.ts";
 import type { RunApi } from "../run-protocol.ts";
 import type { ValueCheck } from "./check.ts";
@@ -203,7 +203,7 @@ async function runOf(store: RunStore, runId: string): Promise<StoredRun> {
 function woken({ changes, scheduler }: RunHandlerServices, run: StoredRun): StoredRun {
   const { project, runId, workflow, parent } = run;
   const lane = workflowLane(workflow);
-  changes.touch([{ uid: runId, project, resourceManager: lane, key: runId }]);
+  changes.touch([{ uid: runId, project, resourceManager: lane, key: runId }, ...parentOf(run)]);
   scheduler.wake({ project, manager: lane });
   // The end of a run that had not begun is told to its parent at once.
   if (parent) scheduler.wake({ project, manager: parent.resourceManager });
