@@ -1,10 +1,12 @@
 import { startGitHub } from "../../test/github/stand-in.mjs";
 import { showGitOps } from "./gitops.mjs";
+import { installPi, showRepair } from "./repair.mjs";
 
 const SPECS = ".pi/resources";
 
 /** A committed spec becomes a merged pull request; another is stopped by a moved head. */
 export async function shepherd(stage) {
+  await installPi(stage);
   stage.say("1. A stand-in for GitHub, with a pull request that is not ready to be merged");
   const github = await startGitHub();
   stage.onClose(() => github.close());
@@ -37,6 +39,7 @@ export async function shepherd(stage) {
   stage.note(`merge calls that reached GitHub: ${merges.length}`);
 
   await showMovedHead(stage, github, repository);
+  await showRepair(stage, github, repository);
   await showGitOps(stage);
 }
 

@@ -34,14 +34,27 @@ export class Stage {
     };
     mkdirSync(this.#env.HOME, { recursive: true });
     for (const example of ["pull-request", "folder"]) {
-      const definitions = path.join(ROOT, "examples", example, ".pi/resource-managers");
-      cpSync(definitions, path.join(this.project, ".pi/resource-managers"), { recursive: true });
+      const specs = path.join(ROOT, "examples", example, ".pi/resources");
+      cpSync(path.join(ROOT, "examples", example, ".pi"), path.join(this.project, ".pi"), {
+        recursive: true,
+        filter: (from) => from !== specs,
+      });
     }
     // Stands for `npm install octokit zod` in the repository.
     symlinkSync(path.join(ROOT, "node_modules"), path.join(this.project, "node_modules"));
     writeFileSync(path.join(this.project, ".gitignore"), "node_modules\n");
     this.git("init", "--quiet", "--initial-branch=main");
     this.commit("Two resource managers");
+  }
+
+  /** A path in the home folder of the demo's user. */
+  home(name) {
+    return path.join(this.#env.HOME, name);
+  }
+
+  /** For the commands, and for the server that the first of them starts. */
+  setEnv(variables) {
+    Object.assign(this.#env, variables);
   }
 
   /** A heading of the story. */
