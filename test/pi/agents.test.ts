@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { AgentPort } from "../../src/model/agent.ts";
+import type { JsonSchema } from "../../src/model/manifest.ts";
 import { obedient, textOf, type ModelProvider } from "../model-provider/stand-in.mjs";
 import { ask, startAgents, submits } from "./support/agents.ts";
 import { PIS } from "./support/installed.ts";
@@ -65,6 +67,19 @@ describe.each(PIS)("an agent by Pi $version", (pi) => {
     const said = provider.requests[1]?.body.messages.map(textOf).join("\n");
     expect(said).toMatch(/First\?[^]*And why\?/);
     expect(agents.alive()).toBe(1);
+  });
+
+  it("answers by a schema that refers to itself", async () => {
+    type Tree = { name: string; parts: Tree[] };
+    const tree: z.ZodType<Tree> = z.object({ name: z.string(), parts: z.lazy(() => tree.array()) });
+    const schema = z.toJSONSchema(tree) as JsonSchema;
+    const value = { name: "a", parts: [{ name: "b", parts: [] }] };
+    provider.queue(submits({ name: "a", parts: [{ name: "b" }] }), submits(value));
+
+    const { answer, texts } = ask(agents, machine, { schema });
+
+    expect(await answer).toEqual({ state: "answered", value });
+    expect(texts.join("\n")).toMatch(/✗ Validation failed[^]*parts\.0\.parts/);
   });
 
   it("refuses to go on in a conversation with other tools", async () => {
