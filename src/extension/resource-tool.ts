@@ -1,6 +1,6 @@
 import { PiWorkflowsError } from "../model/errors.ts";
 import type { StoredResource } from "../model/resource.ts";
-import { PI_SETTINGS_FILE } from "../model/pi-settings.ts";
+import { PI_PROJECT_SETTINGS, PI_SETTINGS_MEMBER } from "../model/pi-settings.ts";
 import { applyWanted, planFor, planQuestion, planText, receiptText, type Wanted } from "./apply.ts";
 import { documentOf, textOf } from "./child.ts";
 import { plainText } from "./output.ts";
@@ -77,7 +77,7 @@ export function nobodyToAsk(what: string, setting: string): PiWorkflowsError {
   return new PiWorkflowsError("NEEDS_CONFIRMATION", `The model may not ${what} without the user`, {
     hint:
       "Nobody can be asked here. Leave it to the user, who may also allow it: " +
-      `{"${setting}": true} in ${PI_SETTINGS_FILE}, before the session begins.`,
+      `{"${PI_SETTINGS_MEMBER}": {"${setting}": true}} in ${PI_PROJECT_SETTINGS}, before the session begins.`,
   });
 }
 

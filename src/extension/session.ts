@@ -31,7 +31,7 @@ export function openSession(pi: Pi, ctx: Context): Session {
   const link = new Link({ findNode });
   const { cwd } = ctx;
   const project = projectOf(cwd);
-  const { settings, settingsError } = settingsOf(ctx, project);
+  const { settings, settingsError } = settingsOf(ctx);
   return {
     id: ctx.sessionManager.getSessionId(),
     cwd,
@@ -56,12 +56,9 @@ export function openSession(pi: Pi, ctx: Context): Session {
   };
 }
 
-function settingsOf(
-  ctx: Context,
-  project: string,
-): { settings: PiSettings; settingsError?: unknown } {
+function settingsOf(ctx: Context): { settings: PiSettings; settingsError?: unknown } {
   try {
-    return { settings: readSettings(project, ctx.isProjectTrusted?.() ?? true) };
+    return { settings: readSettings(ctx.cwd, ctx.isProjectTrusted?.() ?? true) };
   } catch (settingsError) {
     return { settings: DEFAULTS, settingsError };
   }

@@ -2,21 +2,25 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { PiWorkflowsError } from "../model/errors.ts";
-import { PI_SETTINGS, PI_SETTINGS_FILE, type PiSettings } from "../model/pi-settings.ts";
+import {
+  PI_PROJECT_SETTINGS,
+  PI_SETTINGS,
+  PI_SETTINGS_MEMBER,
+  type PiSettings,
+} from "../model/pi-settings.ts";
 
 /**
- * Settings of a session: the user's own (`~/.pi/agent/pi-workflows.json`), then the project's
- * (`.pi/pi-workflows.json`), which may also let the model act without a confirmation, where the
- * project is trusted. They are read once, when the session begins, so that a file that the model
- * writes meanwhile changes nothing.
+ * Settings of a session, from the member `pi-workflows` of Pi's own settings: the user's, then the
+ * project's (of the folder where Pi runs), which may also let the model act without a confirmation,
+ * where Pi holds the project for trusted. They are read once, when the session begins, so that what the model writes meanwhile
+ * changes nothing.
  * @throws PiWorkflowsError INVALID_CONFIG
  */
-export function readSettings(project: string, trusted: boolean): PiSettings {
-  const user = path.join(agentFolder(), path.basename(PI_SETTINGS_FILE));
+export function readSettings(cwd: string, trusted: boolean): PiSettings {
   return {
     ...DEFAULTS,
-    ...readFile(user, "user"),
-    ...(trusted ? readFile(path.join(project, PI_SETTINGS_FILE), "project") : {}),
+    ...readFile(path.join(agentFolder(), "settings.json"), "user"),
+    ...(trusted ? readFile(path.join(cwd, PI_PROJECT_SETTINGS), "project") : {}),
   };
 }
 
@@ -30,41 +34,37 @@ function agentFolder(): string {
 }
 
 function readFile(file: string, scope: "user" | "project"): Partial<PiSettings> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw invalid(file, thrown instanceof Error ? thrown.message : String(thrown));
+  const own = memberOf(file);
+  if (own === undefined) return {};
+  if (typeof own !== "object" || own === null || Array.isArray(own)) {
+    throw invalid(file, "it must be an object");
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    throw invalid(file, thrown instanceof Error ? thrown.message : String(thrown));
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid(file, "it must hold an object");
-  }
-  for (const [name, member] of Object.entries(value)) {
-    if (name === "$schema") continue;
-    const setting = Object.hasOwn(PI_SETTINGS, name)
-      ? PI_SETTINGS[name as keyof PiSettings]
-      : undefined;
-    if (!setting) throw invalid(file, `${name} is not known; there is ${NAMES}`);
-    if (typeof member !== "boolean") throw invalid(file, `${name} must be true or false`);
-    if (setting.projectOnly && scope !== "project") {
-      throw invalid(file, `${name} is for ${PI_SETTINGS_FILE} of a project`);
+  for (const [name, value] of Object.entries(own)) {
+    if (!Object.hasOwn(PI_SETTINGS, name)) {
+      throw invalid(file, `${name} is not known; there is ${NAMES}`);
+    }
+    if (typeof value !== "boolean") throw invalid(file, `${name} must be true or false`);
+    if (PI_SETTINGS[name as keyof PiSettings].projectOnly && scope !== "project") {
+      throw invalid(file, `${name} is for ${PI_PROJECT_SETTINGS} of a project`);
     }
   }
-  const { $schema: _schema, ...settings } = value as Partial<PiSettings> & { $schema?: unknown };
-  return settings;
+  return own;
+}
+
+function memberOf(file: string): unknown {
+  try {
+    const settings = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown> | null;
+    return settings?.[PI_SETTINGS_MEMBER];
+  } catch {
+    // There is none, or it is none: Pi itself says so.
+    return undefined;
+  }
 }
 
 const NAMES = Object.keys(PI_SETTINGS).join(", ");
 
 function invalid(file: string, reason: string): PiWorkflowsError {
-  return new PiWorkflowsError("INVALID_CONFIG", `${file}: ${reason}`, {
+  return new PiWorkflowsError("INVALID_CONFIG", `${file}: ${PI_SETTINGS_MEMBER}: ${reason}`, {
     hint: "Mend the file, then /reload; until then the defaults hold.",
   });
 }

@@ -1,5 +1,7 @@
-/** A project's settings of the extension, relative to the project. */
-export const PI_SETTINGS_FILE = ".pi/pi-workflows.json";
+/** The member of Pi's `settings.json`, the user's and a project's, that is the extension's. */
+export const PI_SETTINGS_MEMBER = "pi-workflows";
+/** A project's settings of Pi, relative to the project: one of the files for which Pi asks whether the project is trusted. */
+export const PI_PROJECT_SETTINGS = ".pi/settings.json";
 
 type Setting = { default: boolean; about: string; projectOnly?: true };
 
@@ -13,12 +15,12 @@ export const PI_SETTINGS = {
   },
   applyWithoutConfirmation: {
     default: false,
-    about: "The model may apply specs without asking; only in a project's file",
+    about: "The model may apply specs without asking; only in a project's settings",
     projectOnly: true,
   },
   answerWithoutConfirmation: {
     default: false,
-    about: "The model may answer checkpoints without asking; only in a project's file",
+    about: "The model may answer checkpoints without asking; only in a project's settings",
     projectOnly: true,
   },
 } satisfies Record<string, Setting> as Readonly<Record<SettingName, Setting>>;

@@ -1,22 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { COUNTER } from "../cli/command-line.ts";
 import { PIS } from "../pi/support/installed.ts";
-import type { Person } from "../pi/support/rpc.ts";
-import { buildExtension, dialogs, setStage, status, type, type Stage } from "./support/stage.ts";
+import { decides, SECRET, writeCounter } from "./support/counter.ts";
+import { buildExtension, dialogs, setStage, status, type } from "./support/stage.ts";
 
 beforeAll(() => buildExtension());
-
-function writeCounter(stage: Stage, key: string, value: number): void {
-  stage.write(".pi/resource-managers/counter.resource-manager.ts", COUNTER);
-  const manifest = { resourceManager: "counter", key, spec: { value, secret: "s3cret-of-mine" } };
-  stage.write(`specs/${key}.resource.json`, JSON.stringify(manifest));
-}
-
-/** Confirms or declines, in this order, and then nothing more. */
-function decides(...answers: boolean[]): Person {
-  return ({ method }) =>
-    method === "confirm" ? { confirmed: answers.shift() === true } : undefined;
-}
 
 describe.each(PIS)("/resource-manager in Pi $version", (pi) => {
   it("applies what is new at once, changes after a confirmation, and shows what would be", async (test) => {
@@ -46,7 +33,7 @@ describe.each(PIS)("/resource-manager in Pi $version", (pi) => {
     const shown = await type(session, "/resource-manager get counter a");
     expect(shown).toContain("generation 2");
     expect(shown).toContain('"value": 2');
-    expect(shown).not.toContain("s3cret-of-mine");
+    expect(shown).not.toContain(SECRET);
     expect(await session.close()).toBe(0);
   });
 

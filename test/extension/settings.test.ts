@@ -18,9 +18,9 @@ afterEach(() => {
 });
 
 const own = (value: unknown) =>
-  writeFileSync(path.join(root, "agent/pi-workflows.json"), JSON.stringify(value));
+  writeFileSync(path.join(root, "agent/settings.json"), JSON.stringify({ "pi-workflows": value }));
 const projects = (text: string) =>
-  writeFileSync(path.join(root, "project/.pi/pi-workflows.json"), text);
+  writeFileSync(path.join(root, "project/.pi/settings.json"), `{ "pi-workflows": ${text} }`);
 const read = (trusted = true) => readSettings(path.join(root, "project"), trusted);
 
 describe("settings", () => {
@@ -35,7 +35,7 @@ describe("settings", () => {
 
   it("are the user's, then the project's", () => {
     own({ widget: false, statusLine: false });
-    projects('{ "$schema": "x", "statusLine": true, "applyWithoutConfirmation": true }');
+    projects('{ "statusLine": true, "applyWithoutConfirmation": true }');
     expect(read()).toMatchObject({
       widget: false,
       statusLine: true,
@@ -50,8 +50,7 @@ describe("settings", () => {
   });
 
   it.for([
-    ["{", /JSON/],
-    ["[]", /must hold an object/],
+    ["[]", /must be an object/],
     ['{ "widgets": true }', /widgets is not known; there is statusLine, widget/],
     ['{ "widget": "no" }', /widget must be true or false/],
   ] as const)("%s is refused with the file and the reason", ([text, reason]) => {
@@ -59,12 +58,17 @@ describe("settings", () => {
     expect(() => read()).toThrow(
       expect.objectContaining({ code: "INVALID_CONFIG", message: expect.stringMatching(reason) }),
     );
-    expect(() => read()).toThrow(/project\/\.pi\/pi-workflows\.json/);
+    expect(() => read()).toThrow(/project\/\.pi\/settings\.json/);
+  });
+
+  it("are Pi's to complain about where they are no JSON", () => {
+    projects("{");
+    expect(read()).toEqual(DEFAULTS);
   });
 
   it("that lift confirmations are not the user's, whose projects are many", () => {
     own({ applyWithoutConfirmation: true });
-    expect(() => read()).toThrow(/is for \.pi\/pi-workflows\.json of a project/);
+    expect(() => read()).toThrow(/is for \.pi\/settings\.json of a project/);
   });
 });
 
