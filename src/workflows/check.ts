@@ -95,12 +95,13 @@ function checkParts(workflow: Workflow, report: Report): boolean {
     isWhole = false;
     report(path, message, declared);
   };
-  if (!isRecord(nodes) || Object.keys(nodes).length === 0) {
+  const isEmpty = isRecord(nodes) && isRecord(includes) && isBare(nodes) && isBare(includes);
+  if (!isRecord(nodes) || isEmpty) {
     wrong("nodes", "must name at least one node: { fetch: action({ … }) }");
   }
   if (!isRecord(includes)) wrong("includes", "must be an object: { review: includeWorkflow(…) }");
   if (!isRecord(edges)) wrong("edges", 'must say what follows each node: { fetch: end("done") }');
-  if (!isRecord(exits) || Object.keys(exits).length === 0) {
+  if (!isRecord(exits) || isBare(exits)) {
     wrong("exits", "must name at least one exit: { done: ({ output }) => … }");
   }
   if (!isWhole) return false;
@@ -113,6 +114,10 @@ function checkParts(workflow: Workflow, report: Report): boolean {
     }
   }
   return isWhole;
+}
+
+function isBare(value: Record<string, unknown>): boolean {
+  return Object.keys(value).length === 0;
 }
 
 function checkNames({ nodes, includes }: Workflow, wrong: Report): void {

@@ -158,8 +158,6 @@ export function stop(transition: Transition, ending: RunEnding): void {
   state.phase = "stopping";
   state.ending = ending;
   state.paused = false;
-  state.loops = {};
-  state.arrivals = {};
   state.active = state.active.flatMap((visit) => stopped(transition, visit) ?? []);
 }
 

@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Graph } from "../../src/model/graph.ts";
+import { LIMITS } from "../../src/model/limits.ts";
+import type { JournalInput } from "../../src/model/run.ts";
+import { compile } from "../../src/workflows/compile.ts";
+import {
+  action,
+  checkpoint,
+  compute,
+  defineWorkflow,
+  end,
+  parallel,
+} from "../../src/workflows/index.ts";
+import type { GraphCommand, GraphEvent, GraphState } from "../../src/workflows/state.ts";
+import { INITIAL_STATE, step } from "../../src/workflows/step.ts";
+
+const fields = { name: "steps", input: z.object({}), output: z.null() };
+const exits = { done: () => null };
+
+/** Steps through a graph; each call gives the commands of one event. */
+function stepper(graph: Graph): {
+  step: (event: GraphEvent) => GraphCommand[];
+  state: () => GraphState;
+} {
+  let state = INITIAL_STATE;
+  return {
+    state: () => state,
+    step(event) {
+      const next = step(graph, state, event);
+      state = next.state;
+      return next.commands;
+    },
+  };
+}
+
+const about = (visit: number, node: string, attempt = 1) =>
+  ({ at: 0, visit, node, attempt, kind: "action", startedAt: 0 }) as const;
+const failed = (visit: number, node: string, attempt: number): JournalInput => ({
+  ...about(visit, node, attempt),
+  event: "failed",
+  error: { message: "502", reason: "Error" },
+  retryable: true,
+});
+
+const fragile = compile(
+  defineWorkflow({
+    ...fields,
+    startAt: "send",
+    nodes: {
+      send: action({ safety: "idempotent", run: () => null, retry: { times: 20, delay: "30s" } }),
+    },
+    edges: { send: end("done") },
+    exits,
+  }),
+).graph;
+
+describe("one step", () => {
+  it("retries after a delay that doubles up to a bound, and then fails the run with the reason", () => {
+    const { step: take } = stepper(fragile);
+    expect(take({ event: "start" })).toEqual([
+      { do: "execute", delayMs: 0, visit: 1, node: "send", attempt: 1 },
+    ]);
+    const delays: unknown[] = [];
+    for (let attempt = 1; attempt <= 20; attempt += 1) {
+      const [command] = take(failed(1, "send", attempt));
+      expect(command).toMatchObject({ do: "execute", attempt: attempt + 1 });
+      delays.push(command?.do === "execute" && command.delayMs);
+    }
+    expect(delays.slice(0, 6)).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000]);
+    expect(delays.at(-1)).toBe(LIMITS.backoffCapMs);
+    expect(take(failed(1, "send", 21))).toEqual([
+      {
+        do: "end",
+        ending: { state: "failed", reason: "NodeFailed", node: "send", message: "send: 502" },
+      },
+    ]);
+  });
+
+  it("passes over what is said of attempts and visits that are not active", () => {
+    const { step: take, state } = stepper(fragile);
+    take({ event: "start" });
+    take(failed(1, "send", 1));
+    const before = state();
+    expect(take({ ...about(1, "send", 1), event: "succeeded" })).toEqual([]);
+    expect(take({ ...about(2, "send", 2), event: "succeeded" })).toEqual([]);
+    expect(take({ ...about(1, "other", 2), event: "succeeded" })).toEqual([]);
+    expect(take({ event: "start" })).toEqual([]);
+    expect(state()).toBe(before);
+  });
+
+  it("hands the result over as it is, and ends again after a crash before that was settled", () => {
+    const { step: take } = stepper(fragile);
+    take({ event: "start" });
+    expect(take({ ...about(1, "send"), event: "succeeded" })).toEqual([
+      { do: "execute", delayMs: 0, visit: 2, node: "end:done", attempt: 1 },
+    ]);
+    const ending = { state: "succeeded", exit: "done", output: { a: 1 } };
+    const result = { ...about(2, "end:done"), event: "succeeded" as const, output: { a: 1 } };
+    expect(take(result)).toEqual([{ do: "end", ending }]);
+    expect(take({ event: "cancel", by: "me", at: 0 })).toEqual([]);
+    expect(take({ event: "recovered", at: 0 })).toEqual([{ do: "end", ending }]);
+  });
+
+  it("waits for an answer only when nothing else goes on, and begins nothing while it is paused", () => {
+    const { graph } = compile(
+      defineWorkflow({
+        ...fields,
+        startAt: "fork",
+        nodes: {
+          fork: compute({ run: () => null }),
+          ask: checkpoint({ message: "?", answer: z.boolean() }),
+          work: action({ safety: "manual", run: () => null }),
+          join: compute({ run: () => null }),
+        },
+        edges: {
+          fork: parallel(["ask", "work"], { join: "join" }),
+          ask: "join",
+          work: "join",
+          join: end("done"),
+        },
+        exits,
+      }),
+    );
+    const { step: take } = stepper(graph);
+    take({ event: "start" });
+    expect(take({ ...about(1, "fork"), event: "succeeded" })).toMatchObject([
+      { do: "execute", node: "ask", visit: 2 },
+      { do: "execute", node: "work", visit: 3 },
+    ]);
+    expect(take({ ...about(2, "ask"), event: "begun" })).toEqual([]);
+    expect(take({ ...about(3, "work"), event: "begun" })).toEqual([]);
+    expect(take({ ...about(3, "work"), event: "succeeded" })).toEqual([
+      {
+        do: "end",
+        ending: {
+          state: "waiting",
+          reason: "Checkpoint",
+          node: "ask",
+          message: "ask waits for an answer",
+        },
+      },
+    ]);
+    take({ event: "pause" });
+    expect(take({ ...about(2, "ask"), event: "succeeded", by: "me" })).toEqual([
+      { do: "end", ending: { state: "waiting", reason: "Paused", message: "the run is paused" } },
+    ]);
+    expect(take({ event: "recovered", at: 0 })).toEqual([
+      { do: "execute", delayMs: 0, visit: 4, node: "join", attempt: 1 },
+    ]);
+  });
+
+  it("asks for the end of a manual attempt that nobody saw", () => {
+    const { graph } = compile(
+      defineWorkflow({
+        ...fields,
+        startAt: "send",
+        nodes: { send: action({ safety: "manual", run: () => null }) },
+        edges: { send: end("done") },
+        exits,
+      }),
+    );
+    const { step: take } = stepper(graph);
+    take({ event: "start" });
+    take({ ...about(1, "send"), event: "begun" });
+    expect(take({ event: "recovered", at: 0 })).toEqual([
+      { do: "park", visit: 1, node: "send", attempt: 1 },
+    ]);
+    expect(take({ ...about(1, "send"), event: "ambiguous" })).toMatchObject([
+      { do: "end", ending: { state: "interrupted", reason: "Ambiguous", node: "send" } },
+    ]);
+    expect(take({ ...about(1, "send"), event: "released", by: "me" })).toEqual([
+      { do: "execute", delayMs: 0, visit: 1, node: "send", attempt: 2 },
+    ]);
+  });
+});
