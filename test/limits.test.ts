@@ -103,6 +103,8 @@ const PROOFS: Record<keyof typeof LIMITS, string> = {
   sources: "sources/describe-sources.test.ts",
   globs: "sources/describe-sources.test.ts",
   prunesKept: "sync/store.test.ts",
+  runLog: "store/runs.test.ts",
+  runsKept: "store/runs.test.ts",
   removedKeptMs: "store/history.test.ts",
 };
 

@@ -5,8 +5,11 @@ import type { ApplyChange } from "../../src/model/batch.ts";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import { dumpOf } from "./dump.ts";
 import {
+  ASKS,
+  BROKEN,
   Driver,
   EFFECT,
+  line,
   ManualClock,
   ORIGIN,
   PROJECT,
@@ -75,6 +78,35 @@ const stories: Record<string, () => Promise<void>> = {
     acknowledged("remove the finalizer");
     await driver.settle(last, SETTLED);
     acknowledged("settle again");
+  },
+  async runs() {
+    await driver.begin("m");
+    await driver.accept();
+    await driver.put("a", { x: 1 });
+    acknowledged("begin");
+    const parent = await driver.claimOne();
+    acknowledged("claim the parent");
+    const request = { requestKey: "repair", workflow: "w", input: { head: "abc" } };
+    const { runId } = await store.ensureChildRun(parent.claim, request);
+    acknowledged("begin the child run");
+    await driver.settle(parent, SETTLED);
+    acknowledged("settle the parent");
+    const first = await driver.claimRun();
+    acknowledged("claim the run");
+    await store.appendJournal(first.claim, [line("begun", 1)]);
+    acknowledged("reach the checkpoint");
+    await driver.settleRun(first, ASKS);
+    acknowledged("wait");
+    await store.answerRun(runId, { node: "ask", value: "yes", by: "ann" });
+    acknowledged("answer");
+    const second = await driver.claimRun();
+    acknowledged("claim the run again");
+    await store.appendJournal(second.claim, [{ at: 1, event: "recovered" }, line("succeeded", 1)]);
+    acknowledged("take the answer");
+    await store.delete({ ref: driver.ref("a"), origin: ORIGIN });
+    acknowledged("delete the parent");
+    await driver.settleRun(second, BROKEN);
+    acknowledged("end the run, and the parent with it");
   },
   async batch() {
     await driver.begin("m");

@@ -230,8 +230,4 @@ export async function runsHold({ store }: Driver): Promise<void> {
       expect(metadata.finalizers.includes("pi-workflows/child-runs")).toBe(own.length > 0);
     }
   }
-  const requests = items.map(({ parent, attempt, runId }) =>
-    parent ? `${parent.uid} ${parent.requestKey} ${attempt}` : runId,
-  );
-  expect(new Set(requests).size).toBe(requests.length);
 }

@@ -33,6 +33,15 @@ async function resourcesHold(driver: Driver): Promise<void> {
   }
 }
 
+async function requestsHold(driver: Driver): Promise<void> {
+  await runsHold(driver);
+  const { items } = await driver.store.runs({});
+  const requests = items.map(({ parent, attempt, runId }) =>
+    parent ? `${parent.uid} ${parent.requestKey} ${attempt}` : runId,
+  );
+  expect(new Set(requests).size).toBe(requests.length);
+}
+
 describe("the store does as the reference model, whatever happens", () => {
   it("Q-1, Q-2, Q-3, Q-4, Q-5, Q-6, Q-7, Q-8, Q-11, Q-12, B-1, B-4, B-6, F-2, F-3, F-6, G-2, G-4, G-5: queue, claims and passes", async () => {
     await fc.assert(
@@ -50,7 +59,7 @@ describe("the store does as the reference model, whatever happens", () => {
 
   it("R-1, R-2, R-3, R-4, R-5, D-2, F-1, F-6, B-6: runs, child runs, and what people say to them", async () => {
     await fc.assert(
-      fc.asyncProperty(stories.runs, (story) => playBoth(story, runsHold)),
+      fc.asyncProperty(stories.runs, (story) => playBoth(story, requestsHold)),
       RUNS,
     );
   });

@@ -25,12 +25,7 @@ export function startRun(tx: Transaction, ids: Ids, request: StartRun): StoredRu
   const input = checkedInput(request.input);
   const runId = ids.next();
   const requestKey = request.requestKey === undefined ? runId : checkedKey(request.requestKey);
-  const found = tx.get<RunRow & InputHash>(
-    `${SELECT_WITH_HASH} WHERE u.lane = ? AND u.request_key = ? AND u.parent_uid IS NULL
-     ORDER BY u.attempt DESC LIMIT 1`,
-    workflow.lane,
-    requestKey,
-  );
+  const found = newestOfLane(tx, workflow.lane, requestKey);
   if (found) return sameRun(tx, found, { workflow: request.workflow, input });
   const { startedBy, session } = request;
   const asked = {
@@ -135,16 +130,13 @@ function refuseRetry(tx: Transaction, run: RunRow): void {
   };
   const isGivenUp = run.reason === "DefinitionChanged" || run.reason === "Stalled";
   if (run.state !== "failed" && !isGivenUp) refuse(`is ${run.state}`);
-  const newer = tx.get<{ uid: string; attempt: number }>(
-    `SELECT r.uid, u.attempt FROM run u JOIN resource r ON r.id = u.resource_id
-     WHERE u.parent_uid IS ? AND u.request_key = ? AND u.attempt > ?
-       AND (u.parent_uid IS NOT NULL OR u.lane = ?) ORDER BY u.attempt DESC LIMIT 1`,
-    run.parent_uid,
-    run.request_key,
-    run.attempt,
-    run.lane,
-  );
-  if (newer) refuse(`was tried again: attempt ${newer.attempt} is ${newer.uid}`);
+  const newest =
+    run.parent_uid === null
+      ? newestOfLane(tx, run.lane, run.request_key)
+      : newestChild(tx, run.parent_uid, run.request_key);
+  if (newest && newest.attempt > run.attempt) {
+    refuse(`was tried again: attempt ${newest.attempt} is ${newest.uid}`);
+  }
   const ambiguous = tx.get<{ visit: number; node: string }>(
     `SELECT visit, node FROM question WHERE resource_id = ? AND about = 'ambiguous' AND open = 1`,
     run.id,
@@ -196,6 +188,20 @@ function pointTo(tx: Transaction, parentUid: string, id: number): void {
 
 type InputHash = { spec_hash: string };
 const SELECT_WITH_HASH = SELECT_RUNS.replace("SELECT ", "SELECT r.spec_hash, ");
+
+/** Of runs that are nobody's children. */
+function newestOfLane(
+  tx: Transaction,
+  lane: number,
+  requestKey: string,
+): (RunRow & InputHash) | undefined {
+  return tx.get<RunRow & InputHash>(
+    `${SELECT_WITH_HASH} WHERE u.lane = ? AND u.request_key = ? AND u.parent_uid IS NULL
+     ORDER BY u.attempt DESC LIMIT 1`,
+    lane,
+    requestKey,
+  );
+}
 
 function newestChild(
   tx: Transaction,
