@@ -116,7 +116,7 @@ const inQueue: Look = ({ details, now }) => {
 };
 
 /** The runtime's own finalizer, which it removes itself when the last child run has ended. */
-const CHILD_RUNS = "pi-workflows/child-runs";
+export const CHILD_RUNS = "pi-workflows/child-runs";
 
 /** What holds a deletion up, since when, why, and what a person can do about it. */
 function deletionSentences({ resource, passes }: Details, now: number): string[] {

@@ -68,7 +68,7 @@ describe("a resource with child runs", () => {
     await ok(["apply", "released", "app", '{"version": "2"}']);
     await expect
       .poll(() => ok(["why", "released", "app"]), { timeout: 20_000, interval: 200 })
-      .toMatch(/Its child run release \w{8} is failed \(NodeFailed\)\. build failed: /);
+      .toMatch(/Its child run release \w{8} failed \(NodeFailed\)\. build failed: /);
     const text = await ok(["why", "released", "app"]);
     expect(text).toMatch(/run +child run release \w{8} failed \(NodeFailed\) in /);
     const described = await json<{ workflows: RunSummary[] }>(["describe", "released", "app"]);

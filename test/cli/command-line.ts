@@ -28,6 +28,8 @@ export type RunOptions = {
   env?: NodeJS.ProcessEnv;
   /** Called with each piece of stdout, to act while it runs. */
   onOutput?: (text: string, child: ChildProcess) => void;
+  /** The same of stderr. */
+  onTalk?: (text: string, child: ChildProcess) => void;
 };
 
 /** A project folder with a state folder and a home of its own. */
@@ -96,14 +98,20 @@ function environment(root: string, home: string, more: NodeJS.ProcessEnv = {}): 
   };
 }
 
-function start(args: string[], { input, cwd, env, onOutput }: RunOptions): Promise<Outcome> {
+function start(
+  args: string[],
+  { input, cwd, env, onOutput, onTalk }: RunOptions,
+): Promise<Outcome> {
   const child = spawn(process.execPath, [MAIN, ...args], { cwd, env, stdio: "pipe" });
   const outcome: Outcome = { code: null, stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     outcome.stdout += text;
     onOutput?.(outcome.stdout, child);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (outcome.stderr += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    outcome.stderr += text;
+    onTalk?.(outcome.stderr, child);
+  });
   child.stdin.on("error", () => undefined).end(input ?? "");
   return new Promise((resolve, reject) => {
     child.on("error", reject);

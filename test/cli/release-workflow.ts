@@ -1,6 +1,6 @@
 /**
- * A workflow with a node of each kind that a person meets: its command fails where there is a file
- * `broken`, its manual action never ends where there is a file `hang`, and is undone by a file.
+ * A workflow with a node of each kind that a person meets: its command waits while there is a file
+ * `hold` and fails where there is one `broken`, its manual action ends its runner where there is a file `crash`, and is undone by a file.
  */
 export const RELEASE = `
 import { existsSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const input = z.object({
 });
 const plan = compute({ input, run: ({ input }) => "release " + input.version });
 const build = shell({
-  command: ["sh", "-c", "echo building; printf '\\\\033[31mred\\\\033[0m\\\\n'; test ! -e broken"],
+  command: ["sh", "-c", "echo building; while test -e hold; do sleep 0.05; done; printf '\\\\033[31mred\\\\033[0m\\\\n'; test ! -e broken"],
   safety: "idempotent",
 });
 const ask = checkpoint({
@@ -28,8 +28,7 @@ const publish = action({
   output: z.object({ id: z.number() }),
   run: async ({ log, input, project }) => {
     log.info("publishing with " + input.token);
-    writeFileSync(path.join(project, "publishing"), String(process.pid));
-    if (existsSync(path.join(project, "hang"))) await new Promise((resolve) => setTimeout(resolve, 600_000));
+    if (existsSync(path.join(project, "crash"))) process.kill(process.pid, "SIGKILL");
     return { id: 7 };
   },
   compensate: ({ project }) => writeFileSync(path.join(project, "unpublished"), "yes"),

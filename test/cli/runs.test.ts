@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { StoredRun } from "../../src/model/run.ts";
@@ -135,15 +135,60 @@ describe("a run, from its start to its end", () => {
     expect(other.stderr).toContain("error[RUN_CONFLICT]");
   });
 
-  it("goes on without whoever waited for it", async () => {
-    const late = await run(["run", "wait", id, "--timeout", "1ms"]);
-    expect([0, 4]).toContain(late.code);
-    write("hang", "");
+  it("goes on without whoever waited for it, be it that Ctrl-C ended that", async () => {
+    write("hold", "");
+    let interrupted = false;
+    const left = await run(["run", "start", "release", ...INPUT, "--wait"], {
+      onTalk(text, child) {
+        if (interrupted || !text.includes("succeeded  plan")) return;
+        // A second one would end it at once.
+        interrupted = child.kill("SIGINT");
+      },
+    });
+    const held = STARTED.exec(left.stderr)?.[1] ?? "";
+    expect(left.code).toBe(130);
+    expect(left.stderr).toContain(
+      `Run ${held} goes on. See it with \`pi-workflows run show ${held}\``,
+    );
+    let followed = false;
+    const logs = run(["run", "logs", held, "-f"], {
+      onOutput(text) {
+        if (followed || !text.includes("build  building")) return;
+        followed = true;
+        rmSync(path.join(workspace.project, "hold"));
+        void run(["run", "answer", held, "no", "--node", "ask"]);
+      },
+    });
+    expect(await logs).toMatchObject({ code: 0, stdout: "build  building\nbuild  red\n" });
+    expect(await ok(["run", "wait", held])).toContain("by exit refused");
+  });
+
+  it("is watched in the list, each change when it comes", async () => {
+    let asked = false;
+    const watched = await run(["runs", "-w", "--workflow", "release"], {
+      onOutput(text, child) {
+        if (!asked) void run(["run", "start", "release", ...INPUT, "--request-key", "watched"]);
+        asked = true;
+        if (/ waiting \(Checkpoint\) +ask +\d+ms/.test(text)) child.kill("SIGINT");
+      },
+    });
+    expect(watched.code).toBe(130);
+    expect(watched.stdout).toMatch(/^RUN +WORKFLOW +STATE/);
+  });
+
+  it("is offered by the shell, by the id that lists show", async () => {
+    expect(await ok(["__complete", "--", "run", "show", ""])).toContain(
+      `${id}\trelease, succeeded\n`,
+    );
+    expect(await ok(["__complete", "--", "run", "start", "rel"])).toBe("release\t\n");
+    expect(await ok(["__complete", "--", "run", "logs", id, "--node", ""])).toBe("");
+  });
+
+  it("goes on when a wait for it times out", async () => {
     const waited = await run(["run", "start", "release", ...INPUT, "--timeout", "1ms"]);
     expect(waited.code).toBe(4);
     expect(waited.stderr).toContain("error[WAIT_TIMEOUT]");
     expect(waited.stderr).toMatch(/It goes on: `pi-workflows run show \w{8}`/);
-    rmSync(path.join(workspace.project, "hang"));
   });
 });
 
@@ -193,18 +238,10 @@ describe("a run that goes wrong, or is steered", () => {
   });
 
   it("is ambiguous where its runner was killed in a manual action, and a person resolves it", async () => {
-    write("hang", "");
-    remove("publishing");
+    write("crash", "");
     const id = await started(workspace);
     await ok(["run", "answer", id, "yes"]);
-    const waiting = run(["run", "wait", id], {
-      env: { FORCE_COLOR: "" },
-    });
-    await expect
-      .poll(() => existsSync(path.join(project, "publishing")), { timeout: 20_000 })
-      .toBe(true);
-    process.kill(Number(read("publishing")), "SIGKILL");
-    const { code, stdout } = await waiting;
+    const { code, stdout } = await run(["run", "wait", id]);
     expect(code).toBe(3);
     expect(stdout).toContain("interrupted (Ambiguous)");
     expect(stdout).toContain("It can't be told whether publish was done");
@@ -217,7 +254,7 @@ describe("a run that goes wrong, or is steered", () => {
     await ok(["run", "resolve", id, "--succeeded", "--value", '{"id": 9}']);
     expect(await ok(["run", "wait", id], { code: 3 })).toContain("announce asks");
     expect(await ok(["run", "show", id, "--outputs"])).toContain('output {"id":9}');
-    remove("hang");
+    remove("crash");
   });
 
   it("keeps the code with which it began, and says how to go on with it", async () => {

@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Verb } from "../../src/cli/verb.ts";
 import { VERBS } from "../../src/cli/verbs.ts";
 import { buildCommandLine, COUNTER, makeWorkspace, type Outcome } from "./command-line.ts";
+import { RELEASE } from "./release-workflow.ts";
 
 const SCHEMA = JSON.parse(
   readFileSync(path.resolve(import.meta.dirname, "../../schemas/output.schema.json"), "utf8"),
@@ -215,6 +216,39 @@ describe("-o json is as schemas/output.schema.json says, and nothing else is on 
     expect(list).toMatchObject({ workflows: [{ problems: [{}] }, { nodes: 3 }] });
     expect(await failure(2, ["workflow", "validate"])).toBe("INVALID_DEFINITION");
     rmSync(path.join(project, ".pi/workflows"), { recursive: true });
+  });
+
+  it("where workflows are run", async () => {
+    write(".pi/workflows/release.workflow.ts", RELEASE);
+    const start = ["run", "start", "release", "--input", '{"version": "1", "token": "sesame"}'];
+    const { run: begun } = (await one("run-start", start)) as { run: { runId: string } };
+    const id = begun.runId;
+    const waited = await one("run-wait", ["run", "wait", id], 3);
+    expect(waited).toMatchObject({ run: { state: "waiting" }, questions: [{ node: "ask" }] });
+    await many([
+      ["run-show", "run", "show", id, "--inputs", "--outputs"],
+      ["runs", "runs"],
+    ]);
+    await Promise.all([
+      stream("runs-watch", ["runs", "--watch"]),
+      stream("run-logs", ["run", "logs", id]),
+    ]);
+    await one("run-pause", ["run", "pause", id]);
+    await one("run-resume", ["run", "resume", id]);
+    write("crash", "");
+    await one("run-answer", ["run", "answer", id, "yes"]);
+    await one("run-wait", ["run", "wait", id], 3);
+    await one("run-show", ["run", "show", id]);
+    await one("run-resolve", ["run", "resolve", id, "--failed", "it was not done"]);
+    await one("run-wait", ["run", "wait", id], 1);
+    expect(await failure(4, [...start, "--timeout", "1ms"])).toBe("WAIT_TIMEOUT");
+    const { run: again } = (await one("run-retry", ["run", "retry", id])) as {
+      run: { runId: string };
+    };
+    await one("run-cancel", ["run", "cancel", again.runId]);
+    expect(await failure(2, ["run", "answer", id, "yes"])).toBe("NO_QUESTION");
+    rmSync(path.join(project, ".pi/workflows"), { recursive: true });
+    rmSync(path.join(project, "crash"));
   });
 
   it("where an effect is settled and resources are deleted", async () => {

@@ -7,6 +7,7 @@ import { confirm } from "../confirm.ts";
 import { findResource } from "../find.ts";
 import type { Cli } from "../invocation.ts";
 import { personOrigin } from "../person.ts";
+import { CHILD_RUNS } from "../present.ts";
 import type { Documents } from "../schemas/documents.ts";
 import { DEFAULT_WAIT_MS, waitOn } from "../waiting.ts";
 import type { Action } from "../verb.ts";
@@ -49,10 +50,19 @@ function adviseAboutFile(cli: Cli, { origin }: StoredResource): void {
   );
 }
 
+/** What must be done before it is gone. */
+function firstOf(finalizers: readonly string[]): string {
+  const own = finalizers.filter((finalizer) => finalizer !== CHILD_RUNS);
+  return [
+    ...(own.length < finalizers.length ? ["its child runs are cancelled, and must end first"] : []),
+    ...(own.length > 0 ? [`its manager must first remove ${printable(own.join(", "))}`] : []),
+  ].join("; ");
+}
+
 function describe(name: string, receipt: DeleteReceipt, force: boolean): string {
   const state = receipt.removed
     ? `${name} is gone`
-    : `${name} is being deleted; its manager must first remove ${printable(receipt.finalizers.join(", "))}`;
+    : `${name} is being deleted; ${firstOf(receipt.finalizers)}`;
   const dropped =
     force && receipt.finalizers.length > 0
       ? [`clean-up that was skipped: ${printable(receipt.finalizers.join(", "))}`]

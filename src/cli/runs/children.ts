@@ -30,11 +30,12 @@ async function childOf(reader: StoreReader, summary: RunSummary): Promise<Child>
   const details = presentableRun(await readRunDetails(reader, run, { bodies: false }), false);
   const name = `${run.workflow} ${shortId(run.runId)}`;
   const [first, ...more] = adviceOn({ ...details, serverRuns: true, now: Date.now() });
+  const verb = run.state === "failed" ? "" : "is ";
   const reason = run.reason ? ` (${run.reason})` : "";
   return {
     isOpen: !hasEnded(run),
     sentences: [
-      `Its child run ${name} is ${run.state}${reason}. ${first ?? ""}`.trimEnd(),
+      `Its child run ${name} ${verb}${run.state}${reason}. ${first ?? ""}`.trimEnd(),
       ...more,
       ...(hasEnded(run)
         ? []
