@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { BuildFailure, BuildOptions, Message, Plugin } from "esbuild";
 import type { Problem } from "../model/manifest.ts";
+import { noSuchModule, PACKAGE } from "./installed.ts";
 import { displayPath } from "./project.ts";
 import { commitPlugin } from "./commit-plugin.ts";
 import type { ProjectFiles } from "./project-files.ts";
@@ -38,7 +39,9 @@ export async function buildProblems(
   entry: string,
 ): Promise<Problem[]> {
   if (!isBuildFailure(thrown)) throw thrown;
-  const problems = thrown.errors.map((error) => buildProblem(project, error, entry));
+  // An import below a module of this product fails twice; the second error names the import.
+  const errors = thrown.errors.filter(({ text }) => !BELOW_A_MODULE.test(text));
+  const problems = errors.map((error) => buildProblem(project, error, entry));
   const conflicts = new Map<string, Problem>();
   for (const { file } of problems) {
     const conflict = conflicts.get(file) ?? (await conflictIn(project, files, file));
@@ -73,7 +76,11 @@ function buildProblem(project: string, { text, location }: Message, entry: strin
   return { file, line: Math.max(1, location.line), column: before.length + 1, path: "", message };
 }
 
+const BELOW_A_MODULE = /^Cannot read directory .*\.js": not a directory$/;
+
 function unresolved(text: string): string {
+  const [, own] = /\(originally "([^"]+)"\)/.exec(text) ?? [];
+  if (own?.startsWith(`${PACKAGE}/`)) return noSuchModule(own);
   return `${text.replace(/^Could not resolve/, "can't find")}; check the path of the import`;
 }
 

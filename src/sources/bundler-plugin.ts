@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Loader, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { installationUrl } from "../model/installation.ts";
-import { installedModules, PACKAGE } from "./installed.ts";
+import { installedModules, noSuchModule, PACKAGE } from "./installed.ts";
 import { locateAlias } from "./commit-plugin.ts";
 import type { CommittedFiles, ProjectFiles } from "./project-files.ts";
 import { byteFault, FileFault, readFault } from "./text.ts";
@@ -48,8 +48,7 @@ export function installationPlugin(): Plugin {
       build.onResolve({ filter: new RegExp(`^${PACKAGE}(?:/|$)`) }, (args) => {
         const file = modules.get(args.path);
         if (file !== undefined) return { path: pathToFileURL(file).href, external: true };
-        const text = `${args.path} does not exist; there are ${[...modules.keys()].join(", ")}`;
-        return { errors: [{ text }] };
+        return { errors: [{ text: noSuchModule(args.path) }] };
       });
     },
   };

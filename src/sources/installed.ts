@@ -18,6 +18,11 @@ export function installedModules(): ReadonlyMap<string, string> {
   return modules;
 }
 
+/** What an import of a module that this product does not have is told. */
+export function noSuchModule(specifier: string): string {
+  return `${specifier} does not exist; there are ${[...installedModules().keys()].join(", ")}`;
+}
+
 const OWN_CODE = ["dist/", "src/"].map((folder) => fileURLToPath(installationUrl(folder)));
 
 /** Whether `file` is a part of the running installation. */

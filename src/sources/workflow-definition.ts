@@ -37,14 +37,15 @@ export async function checkWorkflowFile(
   return proposalOf(file, compile(exported), bundle);
 }
 
-function nameProblems(file: DefinitionFile, { name }: Workflow): WorkflowProblem[] {
+function nameProblems(file: DefinitionFile, workflow: Workflow): WorkflowProblem[] {
+  const { name } = workflow;
   // A name that can't be one is told anyway.
   if (name === file.name) return [];
   const wanted = JSON.stringify(file.name);
   const message = managerName.safeParse(file.name).success
     ? `must be ${wanted}, as the file's name says, not ${show(name)}`
     : `must be the file's name, which must be lower-case letters, digits and dashes, not ${wanted}`;
-  return [{ path: "name", message }];
+  return [{ path: "name", message, declared: workflow }];
 }
 
 /** Where the node or edge at fault is made, else where the workflow is. */

@@ -105,6 +105,11 @@ describe("a TypeScript spec file that is wrong leaves the others alone", () => {
       `1:15: can't find "./gone.ts"; check the path of the import`,
     ],
     [
+      "a module that this product does not have",
+      `import x from "@osolmaz/pi-workflows/nope";\nexport default x;`,
+      "1:15: @osolmaz/pi-workflows/nope does not exist; there are @osolmaz/pi-workflows, @osolmaz/pi-workflows/workflows, @osolmaz/pi-workflows/resource-managers, @osolmaz/pi-workflows/server",
+    ],
+    [
       "a missing export",
       `import { nope } from "../resource-managers/note.resource-manager.ts";\nexport default nope;`,
       '1:10: No matching export in ".pi/resource-managers/note.resource-manager.ts" for import "nope"',
