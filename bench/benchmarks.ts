@@ -22,6 +22,7 @@ import { s3Unchanged } from "./s3-unchanged.ts";
 import { s3, s4 } from "./s3-work-tree.ts";
 import { s4Checkout } from "./s4-checkout.ts";
 import { s5 } from "./s5-settled.ts";
+import { w1 } from "./w1-nodes.ts";
 
 /** Every benchmark, in the order of the goals. */
 export const BENCHMARKS: Benchmark[] = [
@@ -43,6 +44,7 @@ export const BENCHMARKS: Benchmark[] = [
   s4,
   s4Checkout,
   s5,
+  w1,
   m1,
   m2,
   m3,
