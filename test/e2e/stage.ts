@@ -27,7 +27,9 @@ export function buildAll(): void {
     "src/server/index.ts",
     "src/runner/child.ts",
     "src/runner/resolver-child.ts",
+    "src/runner/pi/submit-result.ts",
     "src/resource-managers/index.ts",
+    "src/workflows/index.ts",
   );
 }
 

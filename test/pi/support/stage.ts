@@ -2,7 +2,6 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { buildAll, Stage } from "../../e2e/stage.ts";
 import type { ModelProvider } from "../../model-provider/stand-in.mjs";
-import { ensureBuilt } from "../../support/dist.ts";
 import type { InstalledPi } from "./installed.ts";
 import { createPiMachine, useModelProvider, type Lifetime, type PiMachine } from "./machine.ts";
 
@@ -15,7 +14,6 @@ export type PiStage = { stage: Stage; machine: PiMachine; provider: ModelProvide
  */
 export async function setPiStage(test: Lifetime, pi: InstalledPi): Promise<PiStage> {
   buildAll();
-  ensureBuilt("src/runner/pi/submit-result.ts");
   const provider = await useModelProvider(test);
   const machine = createPiMachine(test, { pi, modelUrl: provider.url });
   const { HOME, PI_CODING_AGENT_DIR, TMPDIR } = machine.env;
