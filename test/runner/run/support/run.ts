@@ -1,6 +1,7 @@
 import type { Clock } from "../../../../src/model/ports.ts";
 import type { RunNotice, RunOutcome, RunPass } from "../../../../src/runner/run-port.ts";
 import { executeRun, type RunExecution } from "../../../../src/runner/run/execute-run.ts";
+import { compile } from "../../../../src/workflows/compile.ts";
 import type { Workflow } from "../../../../src/workflows/define.ts";
 import { clock } from "../../support/pool.ts";
 import { MemoryRunHost } from "./host.ts";
@@ -31,7 +32,7 @@ export function start(
   let notify: (notice: RunNotice) => void = () => {};
   const controller = new AbortController();
   const outcome = executeRun({
-    definition: definition as Workflow,
+    workflow: compile(definition as Workflow),
     pass: host.pass(input, pass),
     host,
     control: { signal: controller.signal, onNotice: (listen) => (notify = listen) },
