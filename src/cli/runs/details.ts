@@ -60,7 +60,8 @@ export async function readJournal(
     const last = all.at(-1)?.sequence ?? after;
     const page = await reader.journal(runId, { after: last, limit: LIMITS.page, bodies });
     all.push(...page);
-    if (page.length < LIMITS.page) return all;
+    // A page of large values is shorter than asked for, so only an empty one is the end.
+    if (page.length === 0) return all;
   }
 }
 
