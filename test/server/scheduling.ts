@@ -9,6 +9,9 @@ import type { Ids, Log, LogFields } from "../../src/model/ports.ts";
 import { createChanges } from "../../src/server/changes.ts";
 import type { Caps } from "../../src/server/lanes.ts";
 import { boundAgents } from "../../src/server/runs/agents.ts";
+import { createValueCheck } from "../../src/server/runs/check.ts";
+import { childRunHost } from "../../src/server/runs/child-runs.ts";
+import { createWorkflowRegistry } from "../../src/server/runs/registry.ts";
 import { startRunPass } from "../../src/server/runs/pass.ts";
 import { Scheduler } from "../../src/server/scheduler.ts";
 import { openStore } from "../../src/store/sqlite/store.ts";
@@ -48,14 +51,21 @@ export async function makeBench({ caps, wrap }: BenchOptions = {}): Promise<Benc
   const lines: Bench["log"] = [];
   const { epoch } = await store.beginEpoch();
   const changes = createChanges();
+  const registry = createWorkflowRegistry([]);
   const workflows = new Map<string, WorkflowRecord>();
-  const scheduler = new Scheduler({
+  const scheduler: Scheduler = new Scheduler({
     store,
     clock,
     log: recordingLog(lines),
     changes,
     epoch,
     runnerOf: () => runner,
+    childRuns: (claimed, guarded) =>
+      childRunHost(
+        { store, workflows: registry, check: createValueCheck(), changes, scheduler },
+        claimed,
+        guarded,
+      ),
     startRun: (claimed) =>
       startRunPass(
         {
@@ -98,6 +108,7 @@ export async function makeBench({ caps, wrap }: BenchOptions = {}): Promise<Benc
     async acceptWorkflow(name, more = {}) {
       const record = await store.acceptWorkflow("/p", { ...workflow(name), ...more });
       workflows.set(record.digest, record);
+      registry.put(record);
       scheduler.register(record);
       await turns();
       return record;

@@ -32,10 +32,17 @@ export async function* streamRuns(
       await nextTurn();
     } while (after !== undefined && !signal.aborted);
     yield { kind: "listed" };
+    let sweptAt = sources.clock.monotonic();
     while (!signal.aborted) {
-      for (const { uid, resourceManager } of wake.take()) {
-        if (!isWorkflowLane(resourceManager)) continue;
-        const item = await changeOf(sources.runs, query, { runId: uid, shown });
+      const touched = wake.take().filter((one) => isWorkflowLane(one.resourceManager));
+      const ids = new Set(touched.map(({ uid }) => uid));
+      // A run can be parked where nothing touches it: everything is looked at now and then.
+      if (sources.clock.monotonic() - sweptAt >= LIMITS.heartbeatMs) {
+        for (const runId of shown.keys()) ids.add(runId);
+        sweptAt = sources.clock.monotonic();
+      }
+      for (const runId of ids) {
+        const item = await changeOf(sources.runs, query, { runId, shown });
         if (item) yield item;
         if (signal.aborted) return;
       }

@@ -2,6 +2,9 @@ import { describe, expect, it } from "vitest";
 import { fingerprintText } from "../../../src/model/canonical.ts";
 import { LIMITS } from "../../../src/model/limits.ts";
 import type { RunEnding, StoredRun } from "../../../src/model/run.ts";
+import { createChanges } from "../../../src/server/changes.ts";
+import type { RunItem } from "../../../src/server/run-protocol.ts";
+import { streamRuns } from "../../../src/server/runs/stream.ts";
 import { makeBench, type Bench } from "../scheduling.ts";
 import { turns } from "../virtual-clock.ts";
 import type { FakeRun } from "../fake-runner.ts";
@@ -203,6 +206,65 @@ describe("what people want of a run", () => {
   });
 });
 
+describe("child runs", () => {
+  const request = { requestKey: "k", workflow: "w", input: { url: "x" } };
+
+  it("R-2: begin as soon as they are asked for, and their end wakes their parent at once", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    const manager = await bench.accept("m");
+    await bench.create(manager, "parent");
+    const { host } = bench.runner.of("parent");
+    const child = await host.ensureWorkflow(request);
+    expect(child).toMatchObject({ requestId: "k", state: "pending", attempt: 1 });
+    await turns();
+    expect(only(bench.runner.executing).request).toMatchObject({ runId: child.runId });
+    expect(await host.getWorkflow("k")).toMatchObject({ state: "running" });
+    expect(await host.getWorkflow("other")).toBeUndefined();
+    bench.runner.of("parent").end();
+    await turns();
+    expect(bench.runner.running).toEqual([]);
+    await end(bench, succeeded);
+    const woken = bench.runner.of("parent");
+    expect(woken.request.event.cause).toBe("child");
+    expect(await woken.host.ensureWorkflow(request)).toMatchObject({
+      runId: child.runId,
+      state: "succeeded",
+      output: { ok: true },
+    });
+  });
+
+  it("are told when their parent cancels them, and wake it when they were not begun", async () => {
+    const bench = await makeBench({ caps: { total: 3, perProject: 3, runs: 1 } });
+    await bench.acceptWorkflow("w");
+    const manager = await bench.accept("m");
+    await bench.create(manager, "parent");
+    const { host } = bench.runner.of("parent");
+    await host.ensureWorkflow(request);
+    await host.ensureWorkflow({ ...request, requestKey: "waits" });
+    await turns();
+    await host.cancelWorkflow("k");
+    expect(only(bench.runner.executing).notices).toEqual(["orders"]);
+    expect(await host.cancelWorkflow("waits")).toMatchObject({ state: "failed" });
+    expect(await host.cancelWorkflow("none")).toBeUndefined();
+    bench.runner.of("parent").end();
+    await turns();
+    expect(bench.runner.keys()).toEqual(["parent"]);
+  });
+
+  it("F-1: are not asked for by a pass that lost its claim", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    const manager = await bench.accept("m");
+    await bench.create(manager, "parent");
+    const { host, signal } = bench.runner.of("parent");
+    await bench.store.beginEpoch();
+    await expect(host.ensureWorkflow(request)).rejects.toMatchObject({ code: "LEASE_LOST" });
+    expect(signal.reason).toBe("lease-lost");
+    expect((await bench.store.runs({})).items).toEqual([]);
+  });
+});
+
 describe("a workflow that changes while its run works", () => {
   const changed = { digest: fingerprintText("other code") };
 
@@ -244,6 +306,29 @@ describe("a workflow that changes while its run works", () => {
     expect(only(bench.runner.executing).request.digest).toBe(fingerprintText("w"));
     const events = await bench.store.events({ uid: second.runId });
     expect(events.map(({ reason }) => reason)).not.toContain("RunInterrupted");
+  });
+});
+
+describe("a watch of runs", () => {
+  it("tells of a run that was parked when it was to be handed out, which nothing touches", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    await bench.startRun("w");
+    await end(bench, asks);
+    await bench.acceptWorkflow("w", { digest: fingerprintText("other code") });
+    const { store: runs, clock } = bench;
+    const leaving = new AbortController();
+    const items = streamRuns({ runs, clock, changes: createChanges() }, {}, leaving.signal);
+    const next = async () => (await items.next()).value as RunItem;
+    expect(await next()).toMatchObject({ run: { state: "waiting" } });
+    expect(await next()).toEqual({ kind: "listed" });
+    const told = next();
+    await clock.advance(HOUR);
+    expect(await told).toMatchObject({
+      run: { state: "interrupted", reason: "DefinitionChanged" },
+    });
+    leaving.abort();
+    await items.return(undefined);
   });
 });
 
