@@ -12,7 +12,7 @@ export function writeCounter(stage: Stage, key: string, value: number): void {
 /** What nobody may be shown. */
 export const SECRET = "s3cret-of-mine";
 
-/** Writes a manager whose resources wait until a file of their key is there, and are then ready. */
+/** Writes a manager whose resources are ready when they are looked at and a file of their key is there. */
 export function writeGate(stage: Stage): void {
   stage.write(".pi/resource-managers/gate.resource-manager.ts", GATE);
 }
@@ -31,7 +31,7 @@ export default defineResourceManager({
       return ctx.settled({ conditions: [conditionTrue("Ready", "Opened")] });
     }
     const conditions = [conditionFalse("Ready", "Shut", "its file is not there")];
-    return spec.blocked ? ctx.settled({ conditions }) : ctx.requeueAfter(50, { conditions });
+    return spec.blocked ? ctx.settled({ conditions }) : ctx.requeueAfter(3_600_000, { conditions });
   },
 });
 `;
