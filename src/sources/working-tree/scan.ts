@@ -197,13 +197,13 @@ function isWanted(name: string, { kind }: Seen, request: ScanRequest): boolean {
 }
 
 /** Whether a file is one of a definition: its own, one beside it, or one that it imports. */
-function isDefinitionPart(name: string, { imports, globalFolder }: ScanRequest): boolean {
-  const { globalFolder: globalWorkflows, pattern } = WORKFLOWS;
-  return (
-    imports.has(name) ||
-    [DEFINITIONS_FOLDER, WORKFLOWS_FOLDER, globalFolder].some((folder) => isBelow(folder, name)) ||
-    (path.dirname(name) === globalWorkflows(globalFolder) && pattern.test(path.basename(name)))
-  );
+function isDefinitionPart(name: string, { project, imports, globalFolder }: ScanRequest): boolean {
+  if (imports.has(name)) return true;
+  const file = path.resolve(project, name);
+  const folders = [DEFINITIONS_FOLDER, WORKFLOWS_FOLDER, globalFolder];
+  if (folders.some((folder) => isBelow(path.resolve(project, folder), file))) return true;
+  const isOfUser = path.dirname(file) === WORKFLOWS.globalFolder(globalFolder);
+  return isOfUser && WORKFLOWS.pattern.test(path.basename(file));
 }
 
 function isBelow(folder: string, name: string): boolean {

@@ -41,6 +41,25 @@ describe("Spec files of a commit", () => {
     expect(await find(head, "gone")).toEqual({ specs: [], problems: [] });
   });
 
+  it("are told apart from workflows, of which it is told whether there are any", async () => {
+    const { commit, find, folder, git } = repository(
+      "specs/a.resource.json",
+      ".pi/workflows/hello.workflow.ts",
+      ".pi/workflows/b.resource.json",
+    );
+    const head = commit("both");
+    const hasWorkflows = async (of: string, root: string) =>
+      (await findCommittedSpecs({ gitDir: path.join(folder, ".git") }, of, [root])).hasWorkflows;
+    expect((await find(head, "specs")).specs).toEqual(["specs/a.resource.json"]);
+    const all = [".pi/workflows/b.resource.json", "specs/a.resource.json"];
+    expect((await find(head, ".")).specs).toEqual(all);
+    expect((await find(head, ".pi")).specs).toEqual(all.slice(0, 1));
+    expect(await hasWorkflows(head, "specs")).toBe(true);
+    expect(await hasWorkflows(head, ".")).toBe(true);
+    git("rm", "-r", "--quiet", ".pi");
+    expect(await hasWorkflows(commit("no workflow"), "specs")).toBe(false);
+  });
+
   it("may be links to files of the same tree, and a root may be a link to a folder", async () => {
     const { commit, find, link } = repository("specs/a.resource.json", "shared/real.json");
     link("../shared/real.json", "specs/linked.resource.json");

@@ -115,6 +115,38 @@ describe("What was saved is noticed", () => {
     expect(found.absentRoots).toEqual([]);
   });
 
+  it("of workflows, in a folder that did not exist before", async () => {
+    const project = tempProject({ [A]: spec("a"), ".pi/resource-managers/.keep": "" });
+    const { states, until } = await watching(project.root);
+    const file = ".pi/workflows/hello.workflow.ts";
+    for (const text of ["one", "two"]) {
+      project.write(file, text);
+      await until(({ others }) => others.get(file) === sha(text));
+    }
+    expect(states).toHaveLength(3);
+  });
+
+  it("of the user's workflows, whose folder is the server's own too, without watching it", async () => {
+    const project = tempProject({ [A]: spec("a"), "workflows/state.sqlite": "" });
+    const watched: string[] = [];
+    const { tree, states, until } = await watching(project.root, {
+      watchFolder: (folder, onEvent) => {
+        watched.push(path.relative(project.root, folder));
+        return watch(folder, onEvent);
+      },
+    });
+    project.write("workflows/wide.workflow.ts", "one");
+    project.write("workflows/bundles/old.workflow.ts", "one");
+    project.write("workflows/state.sqlite", "changed");
+    tree.lookAgain();
+    const { others } = await until((scan) => scan.others.size > 0);
+    expect([...others.keys()]).toEqual(["workflows/wide.workflow.ts"]);
+    expect(watched).not.toContain("workflows");
+    rmSync(project.path("workflows/wide.workflow.ts"));
+    tree.lookAgain();
+    await until((scan) => scan !== states[0] && scan.others.size === 0);
+  });
+
   it("through a link to a file of the project", async () => {
     const project = tempProject({ "shared/real.json": spec("a"), [`${SPECS}/.keep`]: "" });
     symlinkSync("../../shared/real.json", project.path(A));
