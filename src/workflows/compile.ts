@@ -1,14 +1,11 @@
-import type { z } from "zod";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { parseDuration } from "../model/duration.ts";
 import type { Graph, GraphEdge, GraphNode, Target } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { JsonSchema } from "../model/manifest.ts";
 import { checkWorkflow } from "./check.ts";
 import type { CompiledNode, CompiledWorkflow } from "./compiled.ts";
 import type { Include, Workflow } from "./define.ts";
 import { edgeKind, type End, type Loop, type Parallel } from "./edges.ts";
-import { jsonSchemaOf } from "./json-schema.ts";
 import { NODE, type NodeDefinition } from "./nodes.ts";
 import { byCode, workOf } from "./work.ts";
 
@@ -32,42 +29,6 @@ export function compile(workflow: Workflow): CompiledWorkflow {
   const made = expandRoot(workflow);
   compiled.set(workflow, made);
   return made;
-}
-
-/** What a definition is besides its functions, for those who show it or keep it. */
-export type DescribedWorkflow = {
-  name: string;
-  deadlineMs: number;
-  inputSchema?: JsonSchema;
-  outputSchema?: JsonSchema;
-  /** With the output schemas of its nodes. */
-  graph: Graph;
-};
-
-/**
- * Describes a definition as plain data.
- * @throws PiWorkflowsError INVALID_DEFINITION as `compile` does.
- */
-export function describeWorkflow(workflow: Workflow): DescribedWorkflow {
-  const { name, deadlineMs, input, output, graph, nodes } = compile(workflow);
-  const known = new Map<z.ZodType, JsonSchema | undefined>();
-  const schemaOf = (schema: z.ZodType): JsonSchema | undefined => {
-    if (!known.has(schema)) known.set(schema, jsonSchemaOf(schema));
-    return known.get(schema);
-  };
-  const described = Object.entries(graph.nodes).map(([path, node]): [string, GraphNode] => {
-    const gives = nodes.get(path)?.gives;
-    const outputSchema = gives && node.kind !== "decision" ? schemaOf(gives) : undefined;
-    return [path, outputSchema === undefined ? node : { ...node, outputSchema }];
-  });
-  const [inputSchema, outputSchema] = [schemaOf(input), schemaOf(output)];
-  return {
-    name,
-    deadlineMs,
-    ...(inputSchema === undefined ? {} : { inputSchema }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-    graph: { ...graph, nodes: Object.fromEntries(described) },
-  };
 }
 
 type Into = { graph: Graph; nodes: Map<string, CompiledNode> };

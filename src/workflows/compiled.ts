@@ -16,7 +16,7 @@ export type CompiledWorkflow = {
   output: z.ZodType;
   /** A run must end within this. */
   deadlineMs: number;
-  /** Without output schemas, which only people need; `describeWorkflow` has them. */
+  /** Without output schemas, which only people need: `gives` has them. */
   graph: Graph;
   nodes: ReadonlyMap<string, CompiledNode>;
 };
