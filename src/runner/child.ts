@@ -7,7 +7,8 @@ import { pathToFileURL } from "node:url";
 import { format } from "node:util";
 import { systemClock } from "../model/clock.ts";
 import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
-import { isWorkflow, type Workflow } from "../workflows/define.ts";
+import type { CompiledWorkflow } from "../workflows/compiled.ts";
+import { isWorkflow } from "../workflows/define.ts";
 import { openChildChannel } from "./child-channel.ts";
 import { createChildHost, type ChildHost } from "./child-host.ts";
 import { liveChildProcesses, watchChildProcesses } from "./child-processes.ts";
@@ -34,7 +35,7 @@ type Current = {
 };
 
 let manager: ResourceManager | undefined;
-let workflow: { definition: Workflow; engine: typeof engine } | undefined;
+let workflow: { compiled: CompiledWorkflow; engine: typeof engine } | undefined;
 let current: Current | undefined;
 
 const channel = openChildChannel((message) => {
@@ -81,13 +82,13 @@ async function run({ pass, request }: Extract<ToRunner, { type: "run" }>): Promi
 }
 
 async function execute({ pass, request }: Extract<ToRunner, { type: "execute" }>): Promise<void> {
-  const { definition, engine: runs } = workflow as NonNullable<typeof workflow>;
+  const { compiled, engine: runs } = workflow as NonNullable<typeof workflow>;
   const run = begin(pass, (thrown) => ({
     type: "executed",
     result: { ...failure(thrown), terminal: false },
   }));
   const outcome = await runs.executeRun({
-    definition,
+    workflow: compiled,
     pass: request,
     host: run.host,
     control: {
@@ -172,8 +173,7 @@ async function load(bundle: string): Promise<string> {
   const definition = (loaded as { default?: unknown }).default;
   if (isWorkflow(definition)) {
     const runs = await import("./run/index.ts");
-    runs.compile(definition);
-    workflow = { definition, engine: runs };
+    workflow = { compiled: runs.compile(definition), engine: runs };
     return definition.name;
   }
   if (!isResourceManager(definition) || typeof definition.reconcile !== "function") {

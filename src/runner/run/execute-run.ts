@@ -2,9 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../model/ports.ts";
 import type { RunEnding } from "../../model/run.ts";
 import { LIMITS } from "../../model/limits.ts";
-import { compile } from "../../workflows/compile.ts";
 import type { CompiledWorkflow } from "../../workflows/compiled.ts";
-import type { Workflow } from "../../workflows/define.ts";
 import { crashed, faultOf } from "../fault.ts";
 import { clean, messageOf } from "../message.ts";
 import type { WatchedAttempt } from "../run-messages.ts";
@@ -14,7 +12,7 @@ import { conform, HandOverError } from "./hand-over.ts";
 
 /** What one pass of a run is executed with. */
 export type RunExecution = {
-  definition: Workflow;
+  workflow: CompiledWorkflow;
   pass: RunPass;
   host: RunHost;
   control: RunControl & {
@@ -34,17 +32,11 @@ export type RunExecution = {
  * of it runs but what `onStray` told of.
  */
 export async function executeRun(execution: RunExecution): Promise<RunOutcome> {
-  const { definition, pass } = execution;
-  let workflow: CompiledWorkflow;
-  try {
-    workflow = compile(definition);
-  } catch (thrown) {
-    return { kind: "failed", message: messageOf(thrown), terminal: true };
-  }
+  const { workflow, pass } = execution;
   try {
     const what = `the run of ${pass.workflow} was given an input`;
     const input = conform(pass.input, workflow.input, { what, reason: "InvalidInput" });
-    return await new Pass(execution, workflow, input).run();
+    return await new Pass(execution, input).run();
   } catch (thrown) {
     if (thrown instanceof HandOverError) {
       return ran({ state: "failed", reason: "InvalidInput", message: clean(thrown.message) });
@@ -67,8 +59,8 @@ class Pass {
   #mustLook = false;
   #cancelDeadline: () => void = () => {};
 
-  constructor(execution: RunExecution, workflow: CompiledWorkflow, input: unknown) {
-    const { pass, host, clock, onWatch = () => {}, onStray = () => {} } = execution;
+  constructor(execution: RunExecution, input: unknown) {
+    const { workflow, pass, host, clock, onWatch = () => {}, onStray = () => {} } = execution;
     this.#execution = execution;
     this.#engine = new RunEngine({
       workflow,
