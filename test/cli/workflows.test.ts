@@ -120,10 +120,27 @@ describe("workflows", () => {
 });
 
 describe("workflow graph", () => {
-  const { json, run, write } = makeWorkspace();
+  const { json, ok, run, write } = makeWorkspace();
+
+  it("is drawn for a terminal, and as a Mermaid diagram", async () => {
+    write(`${FOLDER}/hello.workflow.ts`, HELLO);
+    expect((await ok(["workflow", "graph", "hello"])).split("\n")).toEqual([
+      "hello",
+      "",
+      "● greet  compute",
+      "│",
+      "◆ good  decision",
+      "├─ yes → end done",
+      "╰─ no ↺ greet, at most 3 times, then → end done",
+      "",
+    ]);
+    const file = `${FOLDER}/hello.workflow.ts`;
+    const mermaid = await ok(["workflow", "graph", file, "-o", "mermaid"]);
+    expect(mermaid).toMatch(/^flowchart TD\n/);
+    expect(mermaid).toContain('-->|"yes"|');
+  });
 
   it("is data with -o json", async () => {
-    write(`${FOLDER}/hello.workflow.ts`, HELLO);
     expect(await json(["workflow", "graph", "hello"])).toMatchObject({
       workflow: "hello",
       startAt: "greet",
