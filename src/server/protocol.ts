@@ -39,7 +39,7 @@ export type {
 } from "./run-protocol.ts";
 
 /** Rises when a message changes so that older clients or servers can't understand it. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** Request and response headers by which versions that do not fit refuse each other. */
 export const HEADERS = {
