@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { ERRORS, PiWorkflowsError } from "../model/errors.ts";
 import { installationUrl, SERVER_FLAGS } from "../model/installation.ts";
@@ -43,7 +44,7 @@ export async function startServer(start: Start, presence: () => Promise<Presence
     const now = performance.now();
     if (found === "stopping") seenStopping = now;
     const failure = attempt.failure();
-    if (failure !== undefined) throw unreachable(home, failure);
+    if (failure !== undefined) throw diskIsFull(home) ?? unreachable(home, failure);
     if (now > Math.min(seenStopping + START_MS, begun + STOPPING_MS)) {
       throw unreachable(home, `it did not answer within ${Math.round(now - begun)} ms`);
     }
@@ -98,6 +99,22 @@ function writing<T>(home: Home, write: () => T): T {
       hint,
       cause,
     });
+  }
+}
+
+// Less than a new database takes.
+const PROBE_BYTES = 64 * 1024;
+
+/** A server that finds no room to write can't say so in its log: whether that is it is tried here. */
+function diskIsFull(home: Home): unknown {
+  const probe = path.join(home.path, `probe-${process.pid}`);
+  try {
+    writing(home, () => writeFileSync(probe, Buffer.alloc(PROBE_BYTES)));
+    return undefined;
+  } catch (thrown) {
+    return thrown;
+  } finally {
+    rmSync(probe, { force: true });
   }
 }
 
