@@ -7,7 +7,7 @@ import type { PoolLimits } from "../../../../src/runner/pool.ts";
 import type { RunNotice, RunOutcome, RunPass } from "../../../../src/runner/run-port.ts";
 import { ensureBuilt } from "../../../support/dist.ts";
 import { useTestPools, type TestPool } from "../../support/pool.ts";
-import { MemoryRunHost } from "./host.ts";
+import type { MemoryRunHost } from "./host.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../../..");
 const urlOf = (file: string): string => pathToFileURL(path.join(ROOT, file)).href;
