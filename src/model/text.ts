@@ -35,3 +35,9 @@ const PLAIN = /^[\x20-\x7e]*$/;
 // East Asian Width W and F (Unicode UAX #11), and emoji that are drawn as such.
 const WIDE =
   /[\u1100-\u115F\u2329\u232A\u2E80-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{1B2FF}\u{1F200}-\u{1F2FF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
+
+/** The first line of a text, marked where there are more. */
+export function firstLine(text: string): string {
+  const [line = "", ...more] = text.split("\n");
+  return more.length > 0 ? `${line} …` : line;
+}

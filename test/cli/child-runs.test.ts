@@ -45,8 +45,8 @@ describe("a resource with child runs", () => {
     const text = await ok(["why", "released", "app"]);
     expect(text).toContain(`run         child run release ${id} was asked for`);
     expect(text).toContain(
-      `Now: Its child run release ${id} is waiting (Checkpoint). ask asks: release 1? Answer with ` +
-        `\`pi-workflows run answer ${id} yes\`, or with no.`,
+      `Now: Its child run release ${id} is waiting (Checkpoint). ask asks: release 1?\n` +
+        `     Answer with \`pi-workflows run answer ${id} yes\`, or with no.`,
     );
     const { now } = await json<{ now: { state: string } }>(["why", "released", "app"]);
     expect(now.state).toBe("child");

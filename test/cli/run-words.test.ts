@@ -181,9 +181,12 @@ describe("advice on a run", () => {
   it("is the question, and how it is answered", () => {
     expect(
       said({ state: "waiting", reason: "Checkpoint", node: "ask" }, { questions: [asks] }),
-    ).toEqual(["ask asks: Merge? Answer with `pi-workflows run answer 89abcdef yes`, or with no."]);
+    ).toEqual([
+      "ask asks: Merge?",
+      "Answer with `pi-workflows run answer 89abcdef yes`, or with no.",
+    ]);
     const two = [asks, { ...asks, node: "other", visit: 4 }];
-    expect(said({ state: "waiting", reason: "Checkpoint" }, { questions: two })[1]).toContain(
+    expect(said({ state: "waiting", reason: "Checkpoint" }, { questions: two })[3]).toContain(
       "`pi-workflows run answer 89abcdef --node other yes`",
     );
   });
@@ -280,11 +283,11 @@ describe("tables of runs and nodes", () => {
     );
     expect(nodeTable(nodes, NODE_STYLE)).toBe(
       [
-        "NODE   KIND        STATE            STARTED  TOOK",
+        "NODE   KIND        STATE            STARTED  TOOK  TITLE",
         "tests  shell       succeeded        +200ms   1.8s",
         "    attempt 1 failed in 1s  Exit: exit code 1",
         "    attempt 2 succeeded in 500ms",
-        "ask    checkpoint  succeeded        +2s      7s",
+        "ask    checkpoint  succeeded        +2s      7s    Ask Ada",
         "    by ada",
         "good   decision    succeeded → yes  +9s      1ms",
       ].join("\n"),
@@ -354,6 +357,7 @@ const NODE_STYLE: NodeStyle = {
   colors: PLAIN,
   now: NOW,
   since: 0,
+  titles: new Map([["ask", "Ask Ada"]]),
 };
 
 function said(run: Partial<RunSummary>, more: Partial<Situation> = {}): string[] {

@@ -51,7 +51,7 @@ describe("a run, from its start to its end", () => {
     expect(outcome.stderr).toMatch(/^ {2}succeeded {2}plan +\S+\n {2}succeeded {2}build/m);
     expect(outcome.stdout).toBe(
       `release ${id} waiting (Checkpoint)\n` +
-        `Now: ask asks: release 1.2? Answer with \`pi-workflows run answer ${id} yes\`, or with no.\n`,
+        `Now: ask asks: release 1.2?\n     Answer with \`pi-workflows run answer ${id} yes\`, or with no.\n`,
     );
   });
 
@@ -102,7 +102,7 @@ describe("a run, from its start to its end", () => {
     );
     // What was answered is no question any more, though no runner has come to it yet.
     expect(await ok(["run", "wait", id], { code: 3 })).toContain(
-      `announce asks: Announce it where? Answer with \`pi-workflows run answer ${id} everywhere\`, or with nowhere.`,
+      `announce asks: Announce it where?\n     Answer with \`pi-workflows run answer ${id} everywhere\`, or with nowhere.`,
     );
   });
 

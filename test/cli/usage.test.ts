@@ -126,7 +126,7 @@ describe("colours", () => {
 
 /** The words of an example as a shell would give them; what is before the command is left out. */
 function argumentsOf(example: string): string[] {
-  const [, rest = ""] = /pi-workflows (.*?)(?:\)"| &&.*| \|.*)?$/.exec(example) ?? [];
+  const [, rest = ""] = /pi-workflows (.*?)(?:\)"| (?:&&|\||>) .*)?$/.exec(example) ?? [];
   return [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, plain]) => single ?? double ?? plain ?? "",
   );

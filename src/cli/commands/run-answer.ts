@@ -1,7 +1,7 @@
 import type { Json } from "../../model/canonical.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import type { RunQuestion, StoredRun } from "../../model/run.ts";
-import { printable } from "../../model/text.ts";
+import { firstLine, printable, printableLines } from "../../model/text.ts";
 import type { Client } from "../../server/protocol.ts";
 import { ask } from "../confirm.ts";
 import type { Cli } from "../invocation.ts";
@@ -51,7 +51,7 @@ function noQuestion(found: StoredRun, open: readonly RunQuestion[]): PiWorkflows
       hint: `It is ${found.state}: \`pi-workflows run show ${id}\`. With --node NODE a checkpoint is answered before it is reached.`,
     });
   }
-  const questions = open.map(({ node, message }) => `--node ${node} (${printable(message)})`);
+  const questions = open.map(({ node, message }) => `--node ${node} (${firstLine(message)})`);
   return new PiWorkflowsError("NO_QUESTION", `${nameOf(found)} asks several questions`, {
     hint: `Say which: ${questions.join(", or ")}.`,
   });
@@ -67,7 +67,7 @@ async function answerOf(
   const examples = answerExamples(schema).slice(0, 3).join(" or ");
   const text = given ?? (await askOnTerminal(cli, asked, examples));
   const argument = { what: "answer", example: JSON.stringify(exampleOf(schema ?? {})) };
-  const hint = `${message === undefined ? "" : `It asks: ${printable(message)} `}Answer with ${examples}.`;
+  const hint = `${message === undefined ? "" : `It asks: ${message} `}Answer with ${examples}.`;
   const word = wordAnswer(text, schema);
   const value = word ?? parsed(await textOfArgument(cli, text, argument), hint);
   await checkGiven({
@@ -84,18 +84,21 @@ async function answerOf(
       return parseArgument(json, argument);
     } catch (thrown) {
       if (!(thrown instanceof PiWorkflowsError) || thrown.code !== "USAGE") throw thrown;
-      throw new PiWorkflowsError("USAGE", thrown.message, { hint: advice, cause: thrown });
+      // Neither a word that it takes, nor JSON: a person need not know of the latter.
+      const message = printable(`${JSON.stringify(json.trim())} is no answer to ${node}`);
+      throw new PiWorkflowsError("USAGE", message, { hint: advice, cause: thrown });
     }
   }
 }
 
 /** @throws PiWorkflowsError USAGE where nobody can be asked */
 async function askOnTerminal(cli: Cli, asked: Asked, examples: string): Promise<string> {
-  const message = printable(asked.message ?? asked.node);
+  const message = asked.message ?? asked.node;
   if (!cli.output.interactive || cli.output.format === "json") {
     throw new PiWorkflowsError("USAGE", "the answer is missing", {
       hint: `It asks: ${message} Answer with ${examples}.`,
     });
   }
-  return (await ask(`${message} (${examples}) `, cli.signal)).trim();
+  const question = printableLines(`${message}\n${examples}: `);
+  return (await ask(question, cli.signal)).trim();
 }

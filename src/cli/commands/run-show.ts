@@ -33,5 +33,5 @@ export const run: Action<Options> = async (cli, options, ...args) => {
 };
 
 async function serverRuns(cli: Cli): Promise<boolean> {
-  return (await cli.client({ start: false })) !== undefined;
+  return (await cli.client({ start: false, anyVersion: true })) !== undefined;
 }

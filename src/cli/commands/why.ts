@@ -8,6 +8,7 @@ import type { Colors } from "../output.ts";
 import { presentOf, type Present } from "../present.ts";
 import { describeCommit } from "../provenance.ts";
 import { paintReady, readinessOf, summaryOf } from "../readiness.ts";
+import { adviceLines } from "../runs/describe.ts";
 import { childrenOf } from "../runs/children.ts";
 import { presentableEffects } from "../secrets.ts";
 import type { Documents } from "../schemas/documents.ts";
@@ -32,7 +33,7 @@ export const run: Action<object> = async (cli, _options, ...args) => {
   const present = presentOf({
     details,
     manager: await findManager(reader, ref),
-    serverRuns: (await cli.client({ start: false })) !== undefined,
+    serverRuns: (await cli.client({ start: false, anyVersion: true })) !== undefined,
     unready: await unreadyDependencies(reader, details),
     children: await childrenOf(reader, details),
     now: Date.now(),
@@ -72,9 +73,7 @@ function describe(
     "",
     chain(timeline, colors),
     "",
-    ...present.sentences.map(
-      (sentence, index) => `${index === 0 ? "Now: " : "     "}${printable(sentence)}`,
-    ),
+    ...adviceLines(present.sentences),
   ].join("\n");
 }
 

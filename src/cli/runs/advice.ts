@@ -90,7 +90,7 @@ function runningNodes({ run, nodes }: Situation, now: number): string {
 const ADVICE: Readonly<Record<RunReason, (situation: Situation) => string[]>> = {
   Checkpoint: ({ run, questions }) =>
     questions.length > 0
-      ? questions.map((question) => questionAdvice(run, question, questions.length > 1))
+      ? questions.flatMap((question) => questionAdvice(run, question, questions.length > 1))
       : [`It waits for an answer at ${run.node ?? "a checkpoint"}: ${command(run, "show")}.`],
   Paused: ({ run }) => [`It is paused: ${command(run, "resume")} lets it go on.`],
   Ambiguous: ambiguous,
@@ -104,14 +104,15 @@ const ADVICE: Readonly<Record<RunReason, (situation: Situation) => string[]>> = 
       `${command(run, "logs")} and \`pi-workflows server logs\`, then ${command(run, "resume")}.`,
   ],
   NodeFailed: ({ run, nodes }) => [
-    `${failedNode(run, nodes)} failed${because(run)}. ${command(run, "logs")} has what it said; ` +
-      `${command(run, "retry")} tries anew.`,
+    `${failedNode(run, nodes)} failed${because(run)}`,
+    `${command(run, "logs", nodeFlag(run))} has what it said; ${command(run, "retry")} tries anew, ` +
+      "from the beginning and with today's code.",
   ],
   DeadlineExceeded: ({ run }) => [
     `It had not ended within its deadline. ${command(run, "retry")} tries anew.`,
   ],
   Cancelled: ({ run }) => [
-    `It was cancelled${because(run)}. ${command(run, "retry")} begins anew.`,
+    `It was ${run.message ?? "cancelled"}. ${command(run, "retry")} begins anew.`,
   ],
   InvalidInput: ({ run }) => [
     `Its input is not what the workflow takes${because(run)}. Start it with ` +
@@ -129,20 +130,26 @@ function failedNode(run: RunSummary, nodes: readonly NodeVisit[]): string {
   return attempts > 1 ? `${run.node} (${attempts} attempts)` : run.node;
 }
 
-function because({ message }: RunSummary): string {
-  return message ? `: ${message.replace(/\.$/, "")}` : "";
+/** The message, without the node that it begins with and the sentence names already. */
+function because({ node, message = "" }: RunSummary): string {
+  const own = message.startsWith(`${node}: `) ? message.slice(`${node}: `.length) : message;
+  return own ? `: ${own.replace(/\.$/, "")}` : "";
 }
 
-/** `pi-workflows run answer 1f2e3d4c yes`. */
-function questionAdvice(run: RunSummary, question: RunQuestion, several: boolean): string {
+function nodeFlag({ node }: RunSummary): string {
+  return node === undefined ? "" : ` --node ${node}`;
+}
+
+/** The question, and `pi-workflows run answer 1f2e3d4c yes`. */
+function questionAdvice(run: RunSummary, question: RunQuestion, several: boolean): string[] {
   const node = several ? ` --node ${question.node}` : "";
   const examples = answerExamples(question.schema).slice(0, EXAMPLES);
   const [first = "ANSWER", ...others] = examples;
   const or = others.length > 0 ? `, or with ${others.join(" or ")}` : "";
-  return (
-    `${question.node} asks: ${question.message} Answer with ` +
-    `\`pi-workflows run answer ${shortId(run.runId)}${node} ${first}\`${or}.`
-  );
+  return [
+    `${question.node} asks: ${question.message}`,
+    `Answer with \`pi-workflows run answer ${shortId(run.runId)}${node} ${first}\`${or}.`,
+  ];
 }
 
 function ambiguous({ run, nodes }: Situation): string[] {
@@ -158,6 +165,6 @@ function ambiguous({ run, nodes }: Situation): string[] {
   ];
 }
 
-function command({ runId }: RunSummary, verb: string): string {
-  return `\`pi-workflows run ${verb} ${shortId(runId)}\``;
+function command({ runId }: RunSummary, verb: string, flags = ""): string {
+  return `\`pi-workflows run ${verb} ${shortId(runId)}${flags}\``;
 }

@@ -19,11 +19,14 @@ export type RunStyle = {
 };
 
 /** A run for people: its head, its nodes, its result, and what to do. */
-export function describeRun({ run, nodes }: RunDetails, style: RunStyle): string {
+export function describeRun({ run, nodes, workflow }: RunDetails, style: RunStyle): string {
   const { colors, now, advice } = style;
+  const titles = new Map(
+    Object.entries(workflow?.graph.nodes ?? {}).map(([node, { title = "" }]) => [node, title]),
+  );
   const sections: [string, string][] = [
     ...(style.inputs ? [["Input", json(run.input)] as [string, string]] : []),
-    ["Nodes", nodeTable(nodes, { ...style, since: run.startedAt ?? run.createdAt })],
+    ["Nodes", nodeTable(nodes, { ...style, since: run.startedAt ?? run.createdAt, titles })],
     ...(run.output === undefined ? [] : [["Output", json(run.output)] as [string, string]]),
   ];
   return [
@@ -45,7 +48,11 @@ export function titleOf(run: StoredRun, colors: Colors, now: number): string {
 
 /** Sentences about now, each on a line of its own. */
 export function adviceLines(advice: readonly string[]): string[] {
-  return advice.map((text, index) => `${index === 0 ? "Now: " : "     "}${printable(text)}`);
+  return advice.map((text, index) => {
+    // A question may have several lines.
+    const lines = printableLines(text).replace(/\n(?=.)/g, "\n     ");
+    return `${index === 0 ? "Now: " : "     "}${lines}`;
+  });
 }
 
 function headRows(run: StoredRun, now: number): string[][] {
@@ -55,7 +62,6 @@ function headRows(run: StoredRun, now: number): string[][] {
     ["started", `${instant(run.createdAt)} (${relative(run.createdAt, now)}) by ${run.startedBy}`],
     ["child of", parent && `${parent.resourceManager} ${parent.key}, request ${parent.requestKey}`],
     ["attempt", run.attempt > 1 ? String(run.attempt) : undefined],
-    ["runners", run.epochs > 1 ? `${run.epochs}, one after the other` : undefined],
     ["deadline", hasEnded(run) ? undefined : deadlineOf(run, now)],
     ["code", run.digest.slice(0, 12)],
     ["project", run.project],

@@ -11,7 +11,7 @@ import {
 import type { QueueEntry } from "../../model/queue.ts";
 import type { RunReader } from "../../store/runs.ts";
 import type { StoreReader } from "../../store/store.ts";
-import { visitsOf, type NodeVisit } from "./visits.ts";
+import { visitsOf, type AttemptState, type NodeVisit } from "./visits.ts";
 
 /** A run with what can be told of its nodes. */
 export type RunDetails = {
@@ -33,7 +33,7 @@ export async function readRunDetails(
   { bodies }: { bodies: boolean },
 ): Promise<RunDetails> {
   const journal = await readJournal(reader, run.runId, { bodies });
-  const nodes = visitsOf(journal);
+  const nodes = closed(visitsOf(journal), run);
   const accepted = await workflowOf(reader, run);
   const workflow = accepted?.digest === run.digest ? accepted : undefined;
   const questions = await openQuestions(reader, journal, { run, nodes, workflow });
@@ -47,6 +47,25 @@ export async function readRunDetails(
     ...(queue ? { queue } : {}),
     ...(workflow ? { workflow } : {}),
   };
+}
+
+/** With the end of a run ends what was open, though no line of its journal says so. */
+function closed(nodes: NodeVisit[], run: StoredRun): NodeVisit[] {
+  const { endedAt } = run;
+  if (endedAt === undefined) return nodes;
+  const isOpen = ({ state }: { state: AttemptState }) => state === "running" || state === "waiting";
+  return nodes.map((visit) =>
+    isOpen(visit)
+      ? {
+          ...visit,
+          state: "aborted",
+          endedAt,
+          attempts: visit.attempts.map((attempt) =>
+            isOpen(attempt) ? { ...attempt, state: "aborted", endedAt } : attempt,
+          ),
+        }
+      : visit,
+  );
 }
 
 /** A journal from `after` on, page by page. */

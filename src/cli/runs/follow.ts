@@ -57,7 +57,7 @@ async function followUntil(
     for await (const item of client.watchRuns({ prefix: run.runId }, signal)) {
       if (item.kind === "removed") throw gone(run);
       if (item.kind === "listed") continue;
-      await view.look();
+      await view.look(item.run);
       if (isAtRest(item.run) && !(await isDue(client, item.run))) return item.run;
     }
     return undefined;
@@ -87,6 +87,7 @@ class View {
   readonly #runId: string;
   readonly #progress: Progress;
   #seen = 0;
+  #isWorkedOn = false;
   #last: Promise<void> = Promise.resolve();
 
   constructor(cli: Cli, client: Client, runId: string) {
@@ -97,7 +98,8 @@ class View {
   }
 
   /** Shows what was written since; one look at a time, so that no line is shown twice. */
-  look(): Promise<void> {
+  look(run?: RunSummary): Promise<void> {
+    if (run) this.#isWorkedOn = run.claimedAt !== undefined;
     this.#last = this.#last.then(() => this.#read());
     return this.#last;
   }
@@ -106,7 +108,8 @@ class View {
     const entries = await readJournal(this.#client, this.#runId, { after: this.#seen });
     this.#seen = entries.at(-1)?.sequence ?? this.#seen;
     this.#progress.see(entries);
-    if (!this.#cli.signal.aborted) this.#progress.tick(Date.now(), "waiting for a runner");
+    if (!this.#cli.signal.aborted)
+      this.#progress.tick(Date.now(), this.#isWorkedOn ? "working" : "waiting for a runner");
   }
 }
 

@@ -1,6 +1,6 @@
 import type { NodeKind } from "../../model/graph.ts";
 import { printable, printableLines } from "../../model/text.ts";
-import { columns } from "../columns.ts";
+import { table } from "../columns.ts";
 import type { Colors } from "../output.ts";
 import { span } from "../time.ts";
 import type { AttemptState, NodeAttempt, NodeVisit } from "./visits.ts";
@@ -13,6 +13,8 @@ export type NodeStyle = {
   now: number;
   /** From when starts are counted: the start of the run. */
   since: number;
+  /** What people read beside a node's name, by node, where its workflow is known. */
+  titles: ReadonlyMap<string, string>;
 };
 
 /** Where other workflows begin and end: of interest only where something is wrong with them. */
@@ -23,7 +25,7 @@ export function isSeam(kind: NodeKind): boolean {
 /** Rows shown; of longer runs the latest ones. */
 const SHOWN = 200;
 
-const HEADING = ["NODE", "KIND", "STATE", "STARTED", "TOOK"];
+const HEADING = ["NODE", "KIND", "STATE", "STARTED", "TOOK", "TITLE"];
 
 /** A row for each entry of a node, with what went wrong, and who answered, under it. */
 export function nodeTable(nodes: readonly NodeVisit[], style: NodeStyle): string {
@@ -31,7 +33,7 @@ export function nodeTable(nodes: readonly NodeVisit[], style: NodeStyle): string
   const shown = told.slice(-SHOWN);
   if (shown.length === 0) return "none yet";
   const rows = shown.map((visit) => nodeRow(visit, style));
-  const [heading = "", ...lines] = columns([HEADING.map(style.colors.bold), ...rows]).split("\n");
+  const [heading = "", ...lines] = table(HEADING, rows, style.colors.bold).split("\n");
   const omitted = told.length - shown.length;
   return [
     ...(omitted > 0
@@ -42,7 +44,7 @@ export function nodeTable(nodes: readonly NodeVisit[], style: NodeStyle): string
   ].join("\n");
 }
 
-function nodeRow(visit: NodeVisit, { colors, now, since }: NodeStyle): string[] {
+function nodeRow(visit: NodeVisit, { colors, now, since, titles }: NodeStyle): string[] {
   const latest = visit.attempts.at(-1);
   const choice = latest?.choice === undefined ? "" : ` → ${printable(latest.choice)}`;
   return [
@@ -51,6 +53,7 @@ function nodeRow(visit: NodeVisit, { colors, now, since }: NodeStyle): string[] 
     paintAttempt(visit.state, colors) + choice,
     `+${span(visit.startedAt - since)}`,
     tookOf(visit, now),
+    printable(titles.get(visit.node) ?? ""),
   ];
 }
 
@@ -66,10 +69,12 @@ export function paintAttempt(state: AttemptState, colors: Colors): string {
   return state === "running" ? colors.cyan(state) : colors.yellow(state);
 }
 
-function notesOf({ attempts, undone }: NodeVisit, style: NodeStyle): string[] {
+function notesOf({ kind, attempts, undone }: NodeVisit, style: NodeStyle): string[] {
+  // What a decision hands over is its choice.
+  const shown = kind === "decision" ? { ...style, outputs: false } : style;
   const several = attempts.length > 1;
   const lines = [
-    ...attempts.flatMap((attempt) => attemptNotes(attempt, several ? "attempt" : "", style)),
+    ...attempts.flatMap((attempt) => attemptNotes(attempt, several ? "attempt" : "", shown)),
     ...(undone ?? []).flatMap((attempt) => attemptNotes(attempt, "undo", style)),
   ];
   return lines.map((line) => `    ${line}`);
@@ -82,7 +87,7 @@ function attemptNotes(attempt: NodeAttempt, label: string, style: NodeStyle): st
     ...(by === undefined
       ? []
       : [`${state === "released" ? "to be made again, says" : "by"} ${by}`]),
-  ].map((text) => printable(text));
+  ].map((text) => printableLines(text).replaceAll("\n", "\n      "));
   const head = label === "" ? said : [headOf(attempt, label, style, said)];
   return [
     ...head,

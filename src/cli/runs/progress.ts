@@ -1,5 +1,5 @@
 import type { JournalEntry } from "../../model/run.ts";
-import { printable } from "../../model/text.ts";
+import { firstLine, printable } from "../../model/text.ts";
 import { Alignment } from "../columns.ts";
 import type { Output } from "../output.ts";
 import { span } from "../time.ts";
@@ -41,7 +41,8 @@ export class Progress {
     if (entry.event === "begun" || entry.event === "released") return undefined;
     if ("kind" in entry && isSeam(entry.kind) && entry.event === "succeeded") return undefined;
     const choice = entry.event === "succeeded" && entry.choice ? ` → ${entry.choice}` : "";
-    const said = entry.event === "failed" ? `${entry.error.reason}: ${entry.error.message}` : "";
+    const said =
+      entry.event === "failed" ? `${entry.error.reason}: ${firstLine(entry.error.message)}` : "";
     const verb = entry.compensation ? "undo of " : "";
     const attempt = entry.attempt > 1 ? ` (attempt ${entry.attempt})` : "";
     return [

@@ -61,8 +61,8 @@ const GRAPH: Verb = {
   examples: [
     { command: "pi-workflows workflow graph check-links", does: "Drawn in the terminal" },
     {
-      command: "pi-workflows workflow graph check-links -o mermaid > graph.mmd",
-      does: "For a document",
+      command: "pi-workflows workflow graph check-links -o mermaid",
+      does: "For a Markdown file",
     },
   ],
   load: () => import("../commands/workflow-graph.ts"),
