@@ -73,11 +73,20 @@ export async function settlePass(
         return undefined;
       } else {
         options.log.warn("The result of a pass was refused", fields);
-        request.outcome = { kind: "failed", message: error.message, terminal: false };
-        delete request.run;
+        refused(request, error.message);
       }
     }
   }
+}
+
+/** What a request whose result can't be kept becomes. A run would come to the same again: it ends. */
+function refused(request: SettleRequest, message: string): void {
+  if (request.run && request.run.state !== "failed") {
+    request.run = { state: "failed", reason: "InvalidOutput", message };
+    return;
+  }
+  request.outcome = { kind: "failed", message, terminal: request.run !== undefined };
+  delete request.run;
 }
 
 /**

@@ -221,29 +221,37 @@ describe("child runs", () => {
     });
   });
 
-  it("the deletion of a parent cancels its child run, and waits for what that undoes", async () => {
-    const board = makeBoard();
-    const project = runProject({ parent: manager });
-    const undo =
-      '{ compensate: async (ctx) => { write(ctx, "undo"); await gate(ctx, "undone"); } }';
-    writeSteps(project, "steps", { one: undo, two: "{}" });
-    const { client } = (await host()).server;
-    await acceptAll(client, project);
-    await applySpecs(client, project, "parent", { a: { folder: board.folder } });
-    board.open("one");
-    await board.written("two");
-    const ref = { project, resourceManager: "parent", key: "a" };
-    const origin = { owner: { kind: "person", name: "me" } } as const;
-    const receipt = await client.delete(ref, { origin });
-    expect(receipt).toMatchObject({ removed: false });
-    await board.written("undo");
-    expect(await client.get(ref)).toBeDefined();
-    board.open("undone");
-    await untilTrue(async () => (await client.get(ref)) === undefined);
-    expect((await client.runs({ project })).items).toMatchObject([
-      { state: "failed", reason: "Cancelled" },
-    ]);
-  });
+  it.each(["delete", "prune"] as const)(
+    "the %s of a parent cancels its child run, and waits for what that undoes",
+    async (how) => {
+      const board = makeBoard();
+      const project = runProject({ parent: manager });
+      const undo =
+        '{ compensate: async (ctx) => { write(ctx, "undo"); await gate(ctx, "undone"); } }';
+      writeSteps(project, "steps", { one: undo, two: "{}" });
+      const { client } = (await host()).server;
+      await acceptAll(client, project);
+      await applySpecs(client, project, "parent", { a: { folder: board.folder } });
+      board.open("one");
+      await board.written("two");
+      const ref = { project, resourceManager: "parent", key: "a" };
+      const origin = { owner: { kind: "apply", name: "test" } } as const;
+      if (how === "delete") {
+        expect(await client.delete(ref, { origin })).toMatchObject({ removed: false });
+      } else {
+        const expected = (await client.get(ref))?.resource.metadata.resourceVersion as number;
+        const change = { kind: "prune", manager: "parent", key: "a", expected, origin } as const;
+        await client.commit({ project, changes: [change] });
+      }
+      await board.written("undo");
+      expect(await client.get(ref)).toBeDefined();
+      board.open("undone");
+      await untilTrue(async () => (await client.get(ref)) === undefined);
+      expect((await client.runs({ project })).items).toMatchObject([
+        { state: "failed", reason: "Cancelled" },
+      ]);
+    },
+  );
 
   it("a workflow that nobody accepted, or an input that it does not take, ends the pass for good and says what to do", async () => {
     const project = runProject({

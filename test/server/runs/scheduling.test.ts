@@ -86,6 +86,18 @@ describe("a pass of a run", () => {
     expect(only(bench.runner.executing).request).toMatchObject({ runId: run.runId, epoch: 2 });
   });
 
+  it("ends the run where what it hands over can't be kept", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    const run = await bench.startRun("w");
+    await end(bench, { ...succeeded, output: "x".repeat(LIMITS.nodeOutput) });
+    expect(await now(bench, run)).toMatchObject({
+      state: "failed",
+      reason: "InvalidOutput",
+      message: expect.stringContaining(`${LIMITS.nodeOutput + 2} bytes`),
+    });
+  });
+
   it("masks secrets of the input in its log and in what went wrong", async () => {
     const bench = await makeBench();
     await bench.acceptWorkflow("w", { secretPaths: ["token"] });
