@@ -108,9 +108,11 @@ const ADVICE: Readonly<Record<RunReason, (situation: Situation) => string[]>> = 
     `${command(run, "logs", nodeFlag(run))} has what it said; ${command(run, "retry")} tries anew, ` +
       "from the beginning and with today's code.",
   ],
-  DeadlineExceeded: ({ run }) => [
-    `It had not ended within its deadline. ${command(run, "retry")} tries anew.`,
-  ],
+  DeadlineExceeded: ({ run, nodes }) => {
+    const running = nodes.filter(({ state }) => state === "aborted").map(({ node }) => node);
+    const during = running.length > 0 ? `; ${running.join(", ")} was stopped` : "";
+    return [`It had not ended within its deadline${during}. ${command(run, "retry")} tries anew.`];
+  },
   Cancelled: ({ run }) => [
     `It was ${run.message ?? "cancelled"}. ${command(run, "retry")} begins anew.`,
   ],
@@ -119,8 +121,8 @@ const ADVICE: Readonly<Record<RunReason, (situation: Situation) => string[]>> = 
       `another: \`pi-workflows run start ${run.workflow} --input JSON\`.`,
   ],
   InvalidOutput: ({ run }) => [
-    `${run.node ? `What ${run.node} handed over` : "Its result"} is not of its schema${because(run)}. ` +
-      `Mend the workflow, then ${command(run, "retry")}.`,
+    `It has no result${because(run)}`,
+    `Mend the workflow, then ${command(run, "retry")}.`,
   ],
 };
 
