@@ -24,13 +24,9 @@ export type Ways = { ways: Way[]; forks: Fork[] };
 
 /** Checks what each edge says; undefined where it is not known where they lead. */
 export function checkEdges(workflow: Workflow, report: Report): Ways | undefined {
-  let isWhole = true;
-  const edges = new EdgeCheck(workflow, (path, message, declared) => {
-    isWhole = false;
-    report(path, message, declared);
-  });
+  const edges = new EdgeCheck(workflow, report);
   edges.check();
-  return isWhole ? { ways: edges.ways, forks: edges.forks } : undefined;
+  return edges.isWhole ? { ways: edges.ways, forks: edges.forks } : undefined;
 }
 
 const FORMS = 'a node\'s name, end("done"), loop("node", { max, exhausted })';
@@ -38,20 +34,25 @@ const FORMS = 'a node\'s name, end("done"), loop("node", { max, exhausted })';
 class EdgeCheck {
   readonly ways: Way[] = [];
   readonly forks: Fork[] = [];
+  /** False once it can't be said where all edges lead. */
+  isWhole = true;
   private readonly workflow: Workflow;
   private readonly report: Report;
   private readonly names: string[];
 
   constructor(workflow: Workflow, report: Report) {
     this.workflow = workflow;
-    this.report = report;
+    this.report = (path, message, declared) => {
+      this.isWhole = false;
+      report(path, message, declared);
+    };
     this.names = [...Object.keys(workflow.nodes), ...Object.keys(workflow.includes)];
   }
 
   check(): void {
     const { startAt, edges, includes } = this.workflow;
     if (!this.names.includes(startAt)) {
-      this.report("startAt", `${this.unknown(startAt)}; a run begins with it`);
+      this.report("startAt", this.unknown(startAt));
     }
     for (const name of Object.keys(edges)) {
       if (!this.names.includes(name)) this.report(`edges.${name}`, this.unknown(name));
@@ -89,7 +90,11 @@ class EdgeCheck {
   private decision(from: string, edge: unknown): void {
     const options: unknown = this.workflow.nodes[from]?.[NODE].options;
     const choices: unknown = isRecord(options) ? options["choices"] : undefined;
-    if (!Array.isArray(choices) || choices.length === 0) return;
+    // What is wrong with them is told of the node.
+    if (!Array.isArray(choices) || choices.length === 0) {
+      this.isWhole = false;
+      return;
+    }
     const { failure, ...cases } = isCases(edge) ? edge : { failure: undefined };
     this.cases(from, isCases(edge) ? cases : undefined, choices.map(String));
     if (failure !== undefined) this.target(from, `edges.${from}.failure`, failure);
@@ -97,7 +102,10 @@ class EdgeCheck {
 
   private include(from: string, edge: unknown): void {
     const exits: unknown = this.workflow.includes[from]?.workflow?.exits;
-    if (!isRecord(exits)) return;
+    if (!isRecord(exits)) {
+      this.isWhole = false;
+      return;
+    }
     const names = Object.keys(exits);
     if (isCases(edge)) this.cases(from, edge, names);
     else if (names.length === 1) this.target(from, `edges.${from}`, edge);
@@ -197,7 +205,7 @@ class EdgeCheck {
       add(exhausted, "forward", place);
     } else {
       const message = exhausted === undefined ? "is missing" : this.misnamed(exhausted);
-      this.report(place, `${message}; where it leads after going round ${max} times`, made);
+      this.report(place, `where it leads after going round ${max} times: ${message}`, made);
     }
   }
 

@@ -121,7 +121,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     [
       "a start that does not exist",
       { startAt: "b" },
-      ['startAt: there is no node "b"; there are "a"; a run begins with it'],
+      ['startAt: there is no node "b"; there are "a"'],
     ],
   ])("%s", (_what, parts, expected) => {
     expect(lines(workflow(parts))).toEqual(expected);
@@ -239,7 +239,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     [
       "a loop without a way out",
       { a: "b", b: make((o: object) => loop("a", o as never), { max: 2 }) },
-      "edges.b.exhausted: is missing; where it leads after going round 2 times",
+      "edges.b.exhausted: where it leads after going round 2 times: is missing",
     ],
     [
       "a loop that leads on",
