@@ -113,6 +113,11 @@ export class RunEngine {
     return this.#progress.journal.room();
   }
 
+  /** Resolves when all that was journaled is durable, or can't be. */
+  async durable(): Promise<void> {
+    await this.#progress.journal.durable();
+  }
+
   /** Journals what people want. */
   takeOrders({ cancel, answers, resolutions }: RunOrders): void {
     const { history, active } = this.#progress;

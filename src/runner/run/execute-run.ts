@@ -132,6 +132,8 @@ class Pass {
     this.#mustLook = false;
     if (this.#outcome !== undefined) return;
     try {
+      // What the journal has is taken from the orders: none may be seen a second time.
+      await this.#engine.durable();
       this.#engine.takeOrders(await this.#execution.host.runOrders());
     } catch (thrown) {
       // What is under way must end before the pass does.
