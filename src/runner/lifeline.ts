@@ -8,23 +8,38 @@ import type { Writable } from "node:stream";
  */
 const WATCH = `read -r _ && exit; kill -s KILL -- "-$1"`;
 
-/** As `WATCH`, for what ends by itself when it is asked, in two seconds at most. */
-const WATCH_AND_ASK = `read -r _ && exit; kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"`;
+/**
+ * As `WATCH`, for what ends by itself when it is asked, in two seconds at most; then also for what it
+ * started in other groups, which on Linux is found by its mark, `NAME=VALUE` in the environment.
+ */
+const WATCH_AND_ASK = `read -r _ && exit
+kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"
+grep -lsxzF -e "$2" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill -s KILL "$pid"; done`;
+
+/** A process that ends by itself when it is asked. */
+export type Asked = {
+  /**
+   * Its input, which stays open until it is asked: Pi ends when its input does, but only asked by
+   * SIGTERM does it also end the commands that it runs in groups of their own.
+   */
+  input: Writable;
+  /** `NAME=VALUE`, in the environment of all that it starts. */
+  mark: string;
+};
+
+const NAME = "pi-workflows-lifeline";
 
 /**
  * Makes the process group `pid` die with this process, whatever either is doing (P-1). Returns what
  * ends the watch, to be called when the group is gone.
- *
- * `input` is of a process that is asked first. It stays open until then: Pi ends when its input does,
- * but only asked by SIGTERM does it also end the commands that it runs in groups of their own.
  */
-export function holdLifeline(pid: number, input?: Writable): () => void {
-  const watch = input ? WATCH_AND_ASK : WATCH;
-  const watcher = spawn("/bin/sh", ["-c", watch, "pi-workflows-lifeline", String(pid)], {
+export function holdLifeline(pid: number, asked?: Asked): () => void {
+  const args = asked ? [WATCH_AND_ASK, NAME, `${pid}`, asked.mark] : [WATCH, NAME, `${pid}`];
+  const watcher = spawn("/bin/sh", ["-c", ...args], {
     // Of a group of its own, so that an interrupt from the terminal does not end the watch first.
     detached: true,
     env: {},
-    stdio: ["pipe", "ignore", "ignore", input ?? "ignore"],
+    stdio: ["pipe", "ignore", "ignore", asked?.input ?? "ignore"],
   });
   // Without a shell the runner's own watch of its channel has to do.
   watcher.on("error", () => {});

@@ -195,6 +195,7 @@ function wrapped({ root }: PiMachine, script: string): string {
 /** Notes and files of agents that were not removed with them. */
 function leftOf({ root }: PiMachine): string[] {
   const state = path.join(root, "state");
+  if (!existsSync(state)) return [];
   return readdirSync(state, { recursive: true, encoding: "utf8" }).filter((file) =>
     file.endsWith(".json"),
   );

@@ -1,6 +1,7 @@
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, type TestContext } from "vitest";
+import { until } from "../runner/support/processes.ts";
 import { ask, startAgents, submits } from "./support/agents.ts";
 import { NEWEST_PI } from "./support/installed.ts";
 import { createPiMachine, useModelProvider, type PiMachine } from "./support/machine.ts";
@@ -85,6 +86,19 @@ describe("an agent", () => {
     program(machine, "pi", `exec "${pi.node}" "${pi.cli}" "$@"`);
     provider.queue(submits(1));
     expect(await ask(agents, machine).answer).toEqual({ state: "answered", value: 1 });
+  });
+
+  it("is closed at once while its Pi is still being looked at", async (test) => {
+    const machine = createPiMachine(test, { pi });
+    const asked = path.join(machine.root, "asked");
+    const slow = program(machine, "pi", `touch ${asked}; exec sleep 1000`);
+    const agents = startAgents(test, machine, { command: [slow] });
+    const { answer } = ask(agents, machine);
+    await until(() => existsSync(asked));
+
+    await agents.close("run-1", "node");
+
+    expect(await answer).toMatchObject({ reason: "Cancelled" });
   });
 
   it("tells what Pi said when it ends at its start", async (test) => {

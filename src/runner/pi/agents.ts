@@ -77,6 +77,7 @@ export function createPiAgents(options: PiAgentOptions): AgentPort {
     alive: () => [...conversations.values()].filter(({ isAlive }) => isAlive).length,
     async stop() {
       isStopped = true;
+      services.finder.stop();
       await Promise.all([...conversations.values()].map((conversation) => conversation.close()));
       conversations.clear();
     },
@@ -92,7 +93,7 @@ function servicesOf(options: PiAgentOptions): ConversationServices {
       line: LIMITS.runnerMessage,
       ...options.limits,
     },
-    find: createPiFinder(options),
+    finder: createPiFinder(options),
     files: path.join(options.home, "agents"),
     secrets: Object.values(options.credentials ?? {})
       .filter(({ length }) => length >= SHORTEST_SECRET)

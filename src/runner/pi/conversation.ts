@@ -22,7 +22,7 @@ import type { PiRecord } from "./wire.ts";
 /** What conversations share. */
 export type ConversationServices = Omit<PiAgentOptions, "limits"> & {
   limits: PiLimits;
-  find: PiFinder;
+  finder: PiFinder;
   /** Values that must not be read in what Pi says, longest first. */
   secrets: readonly string[];
   /** Folder for the private files of live conversations. */
@@ -53,7 +53,8 @@ export class Conversation {
   #listen: (record: PiRecord) => void = () => {};
   /** Set when its Pi is gone or about to be: it takes no further question. */
   #ended = false;
-  #closing = false;
+  #callClosed!: (answer: AgentAnswer) => void;
+  readonly #closed = new Promise<AgentAnswer>((resolve) => (this.#callClosed = resolve));
   /** Resolves when the questions asked so far are answered. */
   #answered: Promise<unknown> = Promise.resolve();
 
@@ -81,7 +82,7 @@ export class Conversation {
 
   /** Ends the Pi and all that it started. */
   async close(): Promise<void> {
-    this.#closing = true;
+    this.#callClosed(failed("Cancelled", "The conversation was closed"));
     await this.#end();
     await this.#answered;
     await this.#end();
@@ -91,10 +92,11 @@ export class Conversation {
     const { request, signal } = question;
     const callOff = watchCallOff(this.#services.clock, request.deadlineMs, signal);
     try {
-      const early = await Promise.race([before.then(() => undefined), callOff.answer]);
+      const called = Promise.race([callOff.answer, this.#closed]);
+      const early = await Promise.race([before.then(() => undefined), called]);
       const refused = early ?? this.#refusal(request);
       if (refused) return refused;
-      const answer = await Promise.race([callOff.answer, this.#converse(question)]);
+      const answer = await Promise.race([called, this.#converse(question)]);
       this.#listen = () => {};
       if (answer.state === "answered") return answer;
       await this.#end();
@@ -162,9 +164,9 @@ export class Conversation {
 
   /** Starts Pi and awaits that it answers, or has ended. One that is silent for too long is ended. */
   async #start({ runId, conversation }: AgentRequest): Promise<Ready> {
-    const { find, env, credentials, clock, limits, log } = this.#services;
-    const installation = await find();
-    // It may have been called off meanwhile.
+    const { finder, env, credentials, clock, limits, log } = this.#services;
+    const installation = await finder.find();
+    // It may have been called off meanwhile, and nobody listens to this.
     if (this.#ended) throw new Error("the conversation has ended");
     const process = new PiProcess({
       ...this.#services,
@@ -193,7 +195,6 @@ export class Conversation {
   }
 
   #crashed({ reason, stderr }: PiEnd): AgentAnswer {
-    if (this.#closing) return failed("Cancelled", "The conversation was closed");
     const tooOld = nodeTooOld(stderr);
     if (tooOld) return failed(tooOld.reason, tooOld.message, false);
     const said = stderr.trim() === "" ? "" : `: ${stderr.trim().slice(-1_000)}`;

@@ -36,16 +36,19 @@ const CONFIGURE = "install it with `npm install -g @earendil-works/pi-coding-age
 const OLD_NODE =
   /does not provide an export named|ERR_UNKNOWN_BUILTIN_MODULE|No such built-in module|Invalid regular expression flags|SyntaxError: Unexpected/;
 
-/** Answers of programs that were asked before, by path and time of change. */
-export type PiFinder = () => Promise<PiInstallation>;
+/** Finds Pi; what a program answered before is known by its path and time of change. */
+export type PiFinder = {
+  /** Rejects with PiUnusable, which says what to do. */
+  find(): Promise<PiInstallation>;
+  /** Ends programs that are being asked. */
+  stop(): void;
+};
 
-/**
- * Finds Pi and asks it for its version once per program and change of it.
- * Rejects with PiUnusable, which says what to do.
- */
+/** Finds Pi and asks it for its version and its flags, once per program and change of it. */
 export function createPiFinder({ command = ["pi"], env }: PiAgentOptions): PiFinder {
   const known = new Map<string, Promise<PiInstallation>>();
-  return () => {
+  const stopping = new AbortController();
+  const find = (): Promise<PiInstallation> => {
     const [program, ...args] = command as [string, ...string[]];
     const file = findProgram(program, env.PATH);
     if (!file) return Promise.reject(missing(program));
@@ -54,7 +57,7 @@ export function createPiFinder({ command = ["pi"], env }: PiAgentOptions): PiFin
     const key = `${real} ${statSync(real).mtimeMs} ${args.join(" ")}`;
     let asked = known.get(key);
     if (!asked) {
-      asked = examine([file, ...args], env);
+      asked = examine([file, ...args], env, stopping.signal);
       known.clear();
       known.set(key, asked);
       // A Node or a file that was mended does not show in the program's time.
@@ -62,6 +65,7 @@ export function createPiFinder({ command = ["pi"], env }: PiAgentOptions): PiFin
     }
     return asked;
   };
+  return { find, stop: () => stopping.abort() };
 }
 
 function findProgram(program: string, PATH: string | undefined): string | undefined {
@@ -82,13 +86,17 @@ function missing(program: string): PiUnusable {
   return new PiUnusable("PiMissing", `Pi was not found: ${where}; ${CONFIGURE}`);
 }
 
-async function examine(command: string[], env: PiAgentOptions["env"]): Promise<PiInstallation> {
+async function examine(
+  command: string[],
+  env: PiAgentOptions["env"],
+  signal: AbortSignal,
+): Promise<PiInstallation> {
   // Where its folder is empty, Pi fills it even when it is only asked for help: not the user's.
   const scratch = mkdtempSync(path.join(tmpdir(), "pi-workflows-pi-"));
   try {
-    const asked = { ...piEnvironment(env), PI_CODING_AGENT_DIR: scratch };
+    const how = { env: { ...piEnvironment(env), PI_CODING_AGENT_DIR: scratch }, signal };
     const [version, help] = await Promise.all(
-      ["--version", "--help"].map((question) => output([...command, question], asked)),
+      ["--version", "--help"].map((question) => output([...command, question], how)),
     );
     const found = versionOf(command, version as string);
     const flags = new Set((help as string).match(/--[a-z][a-z-]+/g));
@@ -106,10 +114,13 @@ async function examine(command: string[], env: PiAgentOptions["env"]): Promise<P
 const PATIENCE_MS = 20_000;
 
 /** What a program says to both of its outputs, however it ends. */
-function output([program, ...args]: string[], env: Record<string, string>): Promise<string> {
-  const how = { env, timeout: PATIENCE_MS, killSignal: "SIGKILL", maxBuffer: 1 << 20 } as const;
+function output(
+  [program, ...args]: string[],
+  how: { env: Record<string, string>; signal: AbortSignal },
+): Promise<string> {
+  const bounds = { timeout: PATIENCE_MS, killSignal: "SIGKILL", maxBuffer: 1 << 20 } as const;
   return new Promise((resolve) => {
-    execFile(program as string, args, how, (error, stdout, stderr) => {
+    execFile(program as string, args, { ...how, ...bounds }, (error, stdout, stderr) => {
       const spawned = error === null || typeof error.code === "number";
       resolve(`${stdout}${stderr}${spawned ? "" : error.message}`);
     });

@@ -118,7 +118,7 @@ export class PiProcess {
     this.#streams.stdout?.on("data", read);
     const { pid } = this;
     const forget = pid === undefined ? undefined : recordRunner(home, pid, token);
-    const letGo = pid === undefined ? undefined : holdLifeline(pid, this.#child.stdin);
+    const letGo = pid === undefined ? undefined : this.#holdLifeline(pid);
     const reason = await ended;
     if (pid !== undefined) {
       await groupEnded(pid, LAST_OUTPUT_MS);
@@ -129,6 +129,10 @@ export class PiProcess {
     for (const answer of this.#answers.values()) answer(undefined);
     this.#answers.clear();
     return { reason: this.#reason ?? reason, stderr: stderr.text() };
+  }
+
+  #holdLifeline(pid: number): () => void {
+    return holdLifeline(pid, { input: this.#child.stdin, mark: `${COMMAND_MARK}=${pid}.pi` });
   }
 
   /** Resolves when Pi is reaped and its output read. */
