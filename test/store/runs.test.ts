@@ -19,6 +19,7 @@ import {
   resolvedWorkflow,
   SETTLED,
   sqliteStore,
+  TERMINAL,
   UNSURE,
 } from "./support.ts";
 
@@ -353,7 +354,7 @@ describe("values of runs: taken at the limit, refused past it", () => {
 describe("repair of runs", () => {
   it("R-6: brings back what a lost queue held of runs, and no more", async () => {
     const { driver, store, connection } = await start();
-    const named = ["running", "asks", "answered", "unsure", "ended"];
+    const named = ["running", "asks", "answered", "unsure", "ended", "cancelled", "given up"];
     const begun = await Promise.all(
       named.map(async (name) => [name, await driver.start()] as const),
     );
@@ -363,13 +364,20 @@ describe("repair of runs", () => {
     await store.pauseRun((await driver.start()).runId);
     const answered = kinds["answered"]?.runId ?? "";
     await store.answerRun(answered, { node: "ask", value: 1, by: "ann" });
+    for (const name of ["cancelled", "given up"]) {
+      await store.cancelRun(kinds[name]?.runId ?? "", "ann");
+    }
     const before = await dueTimes(driver);
     connection.run("DELETE FROM queue");
     await store.repair();
     expect(await dueTimes(driver)).toEqual(before);
     expect(await store.repair()).toEqual({ enqueued: 0 });
-    const kept = [pending, kinds["running"], kinds["asks"], kinds["answered"]];
-    expect(new Set(Object.keys(before))).toEqual(new Set(kept.map((run) => run?.runId)));
+    const kept = ["running", "asks", "answered", "cancelled", "given up"].map(
+      (name) => kinds[name],
+    );
+    expect(new Set(Object.keys(before))).toEqual(
+      new Set([pending, ...kept].map((run) => run?.runId)),
+    );
   });
 
   /** Claims them all and ends the pass of each as its name says. */
@@ -380,7 +388,10 @@ describe("repair of runs", () => {
     for (const claimed of await driver.claim(10, ["workflow/w"])) {
       const uid = claimed.claim.uid;
       const kind = Object.keys(kinds).find((name) => kinds[name]?.runId === uid);
-      if (kind === "asks" || kind === "answered") await driver.settleRun(claimed, ASKS);
+      await driver.store.appendJournal(claimed.claim, [pure(1)]);
+      if (kind === "given up") await driver.settle(claimed, TERMINAL);
+      else if (kind === "asks" || kind === "answered" || kind === "cancelled")
+        await driver.settleRun(claimed, ASKS);
       else if (kind === "unsure") await driver.settleRun(claimed, UNSURE);
       else if (kind === "ended") await driver.settleRun(claimed, DONE);
       else await driver.settle(claimed, { kind: "crashed", fault: "shutdown", message: "" });

@@ -243,6 +243,18 @@ function passSuite(begin: Start): void {
     await driver.store.resolveEffect(uid, EFFECT.key, { state: "applied" }, "ann");
     expect((await driver.claimRun()).cause).toBe("effect");
   });
+
+  it("B-6: a word about an effect does not revive a run that was given up; its resume does", async () => {
+    const driver = await begin();
+    const claimed = await driver.started();
+    const uid = claimed.claim.uid;
+    await driver.store.beginEffect(claimed.claim, EFFECT);
+    await driver.settle(claimed, TERMINAL);
+    await driver.store.resolveEffect(uid, EFFECT.key, { state: "applied" }, "ann");
+    expect(await driver.claim()).toEqual([]);
+    await driver.store.resumeRun(uid);
+    expect((await driver.claimRun()).run.runId).toBe(uid);
+  });
 }
 
 /** Runners of the one run crash so many times in a row. */
