@@ -121,13 +121,37 @@ describe("a newcomer in an empty folder, following the README word for word", ()
     expect(await type(remove, "y\n")).toContain("folder scratch is gone");
     expect(existsSync(scratch)).toBe(false);
   });
+
+  it("writes a workflow, draws it, and runs it to its end", async () => {
+    const blocks = blocksOf("Write a workflow");
+    for (const { snippet, text } of blocks) {
+      if (snippet === undefined) continue;
+      const target = inProject(snippet.replace("examples/find-todos/", ""));
+      mkdirSync(path.dirname(target), { recursive: true });
+      writeFileSync(target, text);
+    }
+    const [validate = "", graph = "", start = "", runs = ""] = shell(blocks).flatMap(({ text }) =>
+      text.split(/(?<=\n)/),
+    );
+    expect(await type(validate)).toMatch(/find-todos +project +\d+ +ok/);
+    expect(await type(graph)).toContain("◆ judge  decision\n├─ found\n");
+    // The workflow's own text holds the only one.
+    expect(await type(start)).toContain("by exit reported");
+    expect(readFileSync(inProject("todos.txt"), "utf8")).toContain("find-todos.workflow.ts:");
+    const [, id] = /^(\w+) +find-todos +succeeded/m.exec(await type(runs)) ?? [];
+    const shown = await type(`pi-workflows run show ${id}\n`);
+    expect(shown).toMatch(/search +shell +succeeded/);
+    expect(shown).toMatch(/judge +decision +succeeded → found/);
+  });
 });
 
 describe("the README's snippets", () => {
-  const snippets = blocksOf("Write your own manager").filter(({ snippet }) => snippet);
+  const snippets = ["Write your own manager", "Write a workflow"]
+    .flatMap(blocksOf)
+    .filter(({ snippet }) => snippet);
 
   it("are there", () => {
-    expect(snippets.map(({ language }) => language)).toEqual(["ts", "json"]);
+    expect(snippets.map(({ language }) => language)).toEqual(["ts", "json", "ts"]);
   });
 
   it.for(snippets)("$snippet is what the file holds", ({ snippet, text }) => {

@@ -90,7 +90,7 @@ describe("the package", () => {
       /^dist\/[^.][^\s]*\.(?:js|d\.ts)$/,
       /^schemas\/[\w.-]+\.schema\.json$/,
       /^docs\/[\w.-]+\.(?:md|sql)$/,
-      /^examples\/[\w-]+\/(?:README\.md|\.pi\/(?:resource-managers|resources)\/[\w./-]+\.(?:ts|json))$/,
+      /^examples\/[\w-]+\/(?:README\.md|\.pi\/(?:resource-managers|resources|workflows)\/[\w./-]+\.(?:ts|json))$/,
     ];
     expect(files.filter((file) => !allowed.some((form) => form.test(file)))).toEqual([]);
     expect(files.filter((file) => /\.test\.|(?:^|\/)node_modules\//.test(file))).toEqual([]);
