@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Json } from "../model/canonical.ts";
-import { NODE_KINDS, SAFETIES, type WorkflowProposal } from "../model/graph.ts";
+import type { WorkflowProposal } from "../model/graph.ts";
+import { graphSchema } from "../model/graph-schema.ts";
 import { LIMITS } from "../model/limits.ts";
 import { managerName } from "../model/manifest.ts";
 import { RUN_STATES } from "../model/run.ts";
@@ -20,29 +21,6 @@ const visit = z.coerce.number().int().min(1);
 
 // A path in the flat graph: the names of includes, slashes between them, and the node's own.
 const node = z.string().min(1).max(LIMITS.key);
-const duration = z.int().min(0).max(LIMITS.maxRequeueMs);
-const target = z.strictObject({
-  to: node,
-  loop: z.strictObject({ max: z.int().min(1), exhausted: node }).exactOptional(),
-});
-const graphNode = z.strictObject({
-  kind: z.enum(NODE_KINDS),
-  safety: z.enum(SAFETIES),
-  title: text.exactOptional(),
-  deadlineMs: duration.exactOptional(),
-  retry: z.strictObject({ times: z.int().min(0), delayMs: duration }).exactOptional(),
-  cases: z.array(node).exactOptional(),
-  compensates: z.literal(true).exactOptional(),
-  outputSchema: jsonSchema.exactOptional(),
-  tools: z.array(z.string().min(1).max(LIMITS.name)).exactOptional(),
-  model: z.string().min(1).max(LIMITS.key).exactOptional(),
-});
-const graphEdge = z.strictObject({
-  next: target.exactOptional(),
-  cases: z.record(node, target).exactOptional(),
-  parallel: z.strictObject({ branches: z.array(node).min(1), join: node }).exactOptional(),
-  failure: target.exactOptional(),
-});
 const workflowProposal = z.strictObject({
   name: managerName,
   path: z.string().min(1).max(4_096),
@@ -53,12 +31,7 @@ const workflowProposal = z.strictObject({
   outputSchema: jsonSchema.exactOptional(),
   secretPaths: z.array(text).max(1_000),
   deadlineMs: z.int().min(1).max(LIMITS.maxRequeueMs),
-  graph: z.strictObject({
-    workflow: managerName,
-    startAt: node,
-    nodes: z.record(node, graphNode),
-    edges: z.record(node, graphEdge),
-  }),
+  graph: graphSchema,
   bundle: z.string().min(1).max(LIMITS.bundle),
 }) satisfies z.ZodType<WorkflowProposal>;
 

@@ -1,4 +1,5 @@
 import type { WorkflowProposal } from "../model/graph.ts";
+import { graphSchema } from "../model/graph-schema.ts";
 import { managerName, type Problem } from "../model/manifest.ts";
 import { declarationSite } from "../resource-managers/site.ts";
 import { checkWorkflow, type WorkflowProblem } from "../workflows/check.ts";
@@ -34,7 +35,12 @@ export async function checkWorkflowFile(
     placed(problem, { shown, workflow: exported, ...context }),
   );
   if (problems.length > 0) return { problems };
-  return proposalOf(file, compile(exported), bundle);
+  const proposal = await proposalOf(file, compile(exported), bundle);
+  const faults = limitProblems(proposal, exported);
+  if (faults.length === 0) return proposal;
+  return {
+    problems: faults.map((fault) => placed(fault, { shown, workflow: exported, ...context })),
+  };
 }
 
 function nameProblems(file: DefinitionFile, workflow: Workflow): WorkflowProblem[] {
@@ -46,6 +52,16 @@ function nameProblems(file: DefinitionFile, workflow: Workflow): WorkflowProblem
     ? `must be ${wanted}, as the file's name says, not ${show(name)}`
     : `must be the file's name, which must be lower-case letters, digits and dashes, not ${wanted}`;
   return [{ path: "name", message, declared: workflow }];
+}
+
+/** What the server would refuse, told where nothing else is refused along with it. */
+function limitProblems({ graph }: WorkflowProposal, workflow: Workflow): WorkflowProblem[] {
+  const issues = graphSchema.safeParse(graph).error?.issues ?? [];
+  return issues.map(({ path, message }) => ({
+    path: path.join("."),
+    message,
+    declared: workflow,
+  }));
 }
 
 /** Where the node or edge at fault is made, else where the workflow is. */

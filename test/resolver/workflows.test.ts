@@ -261,6 +261,16 @@ describe("what is wrong with a workflow is told at its place", () => {
     ]);
   });
 
+  it("what the server would refuse, so that it refuses no spec along with it", async () => {
+    const text = greeting("odd").replace("compute({", 'compute({ title: "x".repeat(5_000),');
+    const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: text }));
+    expect(problems(found)).toEqual([
+      expect.stringMatching(
+        /^\.pi\/workflows\/odd\.workflow\.ts:6:16: nodes\.greet\.title: .*4096/,
+      ),
+    ]);
+  });
+
   it("names the workflow where an imported file is at fault", async () => {
     const project = tempProject({
       [`${FOLDER}/hello.workflow.ts`]: greeting("hello", 'import "../../lib.ts";'),
