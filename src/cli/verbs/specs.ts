@@ -58,8 +58,9 @@ const APPLY: Verb = {
   description:
     "Loads spec files, validates them, and stores what changed: each changed spec becomes a new " +
     "generation of its resource and is reconciled at once. Nothing of a file that is not valid is " +
-    "stored. With MANAGER KEY SPEC it applies one spec that you write on the command line and own " +
-    "yourself. Starts the server where none runs.",
+    "stored. The project's workflows are taken along; one with problems is told, and keeps nothing " +
+    "else from being stored. With MANAGER KEY SPEC it applies one spec that you write on the command " +
+    "line and own yourself. Starts the server where none runs.",
   arguments: [
     { usage: "[manager]", description: "instead of -f: name of a manager", complete: "manager" },
     { usage: "[key]", description: "key of the resource", complete: "key" },
