@@ -7,7 +7,7 @@ import type {
   RunOrders,
 } from "../../../../src/model/run.ts";
 import type { AgentQuestion, RunHost, RunPass } from "../../../../src/runner/run-port.ts";
-import { memoryHost } from "../../support/host.ts";
+import { memoryHost, type MemoryHost } from "../../support/host.ts";
 
 /**
  * The host of one run, in memory: the journal is append-only, written in the order of the calls, and
@@ -19,7 +19,7 @@ export class MemoryRunHost implements RunHost {
   readonly questions: AgentQuestion[] = [];
   readonly closed: string[] = [];
   readonly orders: RunOrders = { answers: [], resolutions: [] };
-  readonly ledger = memoryHost();
+  readonly ledger: MemoryHost;
   epoch = 0;
   /** Calls of `appendJournal`. */
   appends = 0;
@@ -41,6 +41,10 @@ export class MemoryRunHost implements RunHost {
 
   settleEffect(...settlement: Parameters<RunHost["settleEffect"]>) {
     return this.ledger.settleEffect(...settlement);
+  }
+
+  constructor(now: () => number = Date.now) {
+    this.ledger = memoryHost(now);
   }
 
   readJournal(after: number): Promise<JournalEntry[]> {
