@@ -4,6 +4,7 @@ import { adviceOn, type Situation } from "../../src/cli/runs/advice.ts";
 import { answerExamples, wordAnswer } from "../../src/cli/runs/answers.ts";
 import { LogLines } from "../../src/cli/runs/log-lines.ts";
 import { nodeTable, type NodeStyle } from "../../src/cli/runs/node-table.ts";
+import { Progress } from "../../src/cli/runs/progress.ts";
 import { runTable } from "../../src/cli/runs/table.ts";
 import { visitsOf } from "../../src/cli/runs/visits.ts";
 import { widthOf } from "../../src/model/text.ts";
@@ -306,6 +307,41 @@ describe("tables of runs and nodes", () => {
     const lines = nodeTable(visitsOf(journal(...many)), NODE_STYLE).split("\n");
     expect(lines[0]).toBe("50 earlier ones are left out; -o json has all");
     expect(lines.at(-1)).toMatch(/^n249 /);
+  });
+});
+
+describe("the progress of a run", () => {
+  const told = (...batches: JournalEntry[][]) => {
+    const notes: string[] = [];
+    const output = { note: (text: string) => notes.push(text), status: () => {}, colors: PLAIN };
+    const progress = new Progress(output);
+    for (const batch of batches) progress.see(batch);
+    return notes;
+  };
+  const ended = (visit: number): JournalInput => ({
+    event: "succeeded",
+    kind: "compute",
+    visit,
+    node: `n${visit}`,
+    attempt: 1,
+    at: 7,
+    startedAt: 5,
+  });
+
+  it("is a line for each node that ended, with what went wrong", () => {
+    const error = { reason: "Thrown", message: "no luck\nat all" };
+    const failed = { ...ended(2), event: "failed", error, retryable: true } as JournalInput;
+    expect(told(journal(ended(1), { event: "recovered", at: 6 }, failed))).toEqual([
+      "  succeeded  n1  2ms",
+      "  failed     n2  2ms  Thrown: no luck …",
+    ]);
+  });
+
+  it("begins near its end, where much was done before", () => {
+    const notes = told(journal(...Array.from({ length: 1_000 }, (_, index) => ended(index + 1))));
+    expect(notes).toHaveLength(201);
+    expect(notes[0]).toContain("what ended before");
+    expect(notes.at(-1)).toContain("n1000");
   });
 });
 

@@ -5,6 +5,9 @@ import type { Output } from "../output.ts";
 import { span } from "../time.ts";
 import { isSeam, paintAttempt } from "./node-table.ts";
 
+/** Lines of a journal that are told at once: of a run that is far on, people want the end. */
+const TOLD_AT_ONCE = 200;
+
 /** Says what a run does, on stderr: a line for each node that ends, and on a terminal what runs. */
 export class Progress {
   readonly #output: Pick<Output, "note" | "status" | "colors">;
@@ -15,16 +18,18 @@ export class Progress {
     this.#output = output;
   }
 
-  /** Takes in further lines of the journal. */
+  /** Takes in further lines of the journal; of many at once, only the latest are told. */
   see(entries: readonly JournalEntry[]): void {
-    for (const entry of entries) {
+    const told = entries.length - TOLD_AT_ONCE;
+    if (told > 0) this.#output.note("  … what ended before is in run show");
+    for (const [index, entry] of entries.entries()) {
       if (entry.event === "recovered") this.#running.clear();
       if (!("visit" in entry)) continue;
       const place = `${entry.visit}${entry.compensation ? " undo" : ""}`;
       if (entry.event !== "begun") this.#running.delete(place);
       else if (entry.kind !== "checkpoint")
         this.#running.set(place, { node: entry.node, at: entry.at });
-      const row = this.#rowOf(entry);
+      const row = index < told ? undefined : this.#rowOf(entry);
       if (row) this.#output.note(`  ${this.#rows.line(row)}`);
     }
   }
