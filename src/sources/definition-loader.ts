@@ -8,7 +8,7 @@ import {
   RESOURCE_MANAGERS,
 } from "./definition-files.ts";
 import { evaluateDefinition, type EvaluateDefinitionOptions } from "./evaluate-definition.ts";
-import { nearestName } from "./nearest.ts";
+import { nearestName } from "../model/nearest.ts";
 import { displayPath } from "./project.ts";
 import type { ProjectFiles } from "./project-files.ts";
 

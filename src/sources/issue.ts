@@ -1,6 +1,6 @@
 import { joinPath } from "../model/canonical.ts";
 import type { FieldPath } from "./json-tree.ts";
-import { nearestName } from "./nearest.ts";
+import { nearestName } from "../model/nearest.ts";
 
 /** One thing that a schema finds wrong. */
 export type Issue = {

@@ -11,7 +11,7 @@ import {
 } from "./definition-files.ts";
 import type { DefinitionLoaderOptions } from "./definition-loader.ts";
 import { evaluateDefinition } from "./evaluate-definition.ts";
-import { nearestName } from "./nearest.ts";
+import { nearestName } from "../model/nearest.ts";
 import { displayPath } from "./project.ts";
 import { problemOf, readFault } from "./text.ts";
 
