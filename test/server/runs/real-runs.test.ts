@@ -152,6 +152,30 @@ describe("servers", () => {
     expect(board.lines()).toEqual(["one", "two"]);
   });
 
+  it("P-3: no agent outlives a server that stops; its question is asked again at the next start", async () => {
+    const project = runProject();
+    writeWorkflow(project, "think", {
+      body: `const think = agent({ prompt: "?", output: z.string() });`,
+      definition: `output: z.string(), startAt: "think", nodes: { think },
+        edges: { think: end("done") }, exits: { done: ({ output }) => output(think) }`,
+    });
+    const first = scriptedAgents();
+    const before = await host({ agents: first.port, drainMs: 1 });
+    await acceptAll(before.server.client, project);
+    const { runId } = await start(before.server.client, project, "think", { folder: project });
+    await untilTrue(() => first.asked.length === 1);
+    first.asked[0]?.say("hm");
+    await before.server.stop();
+    expect(first.asked[0]?.signal.aborted).toBe(true);
+    expect(new Set(first.closed).size).toBe(1);
+    expect(first.stopped()).toBe(true);
+    const second = scriptedAgents(() => ({ state: "answered", value: "yes" }));
+    const { client } = (await host({ agents: second.port, home: before.home })).server;
+    expect(await inState(client, runId, "succeeded")).toMatchObject({ output: "yes" });
+    const said = await client.runLog(runId);
+    expect(said).toContainEqual(expect.objectContaining({ stream: "agent", text: "hm" }));
+  });
+
   it("a server that is killed in the middle of a run: it ends as it would have, and no done node is done again", async () => {
     const board = makeBoard();
     const project = runProject();
