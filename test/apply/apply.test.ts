@@ -8,6 +8,7 @@ import { expectPlan, pruneRefusal } from "../../src/apply/refusals.ts";
 import { hasChanges } from "../../src/diff/plan.ts";
 import type { PlanRequest } from "../../src/diff/plan.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
+import type { WorkflowProposal } from "../../src/model/graph.ts";
 import type { LoadedSpecs } from "../../src/model/manifest.ts";
 import type { Desired } from "../../src/model/manifest.ts";
 import {
@@ -31,6 +32,12 @@ async function applyTo(
 ) {
   const plan = await makePlan(target, specs, request(more));
   return { plan, receipt: await apply(plan, target, [], options) };
+}
+
+function workflow(name: string): WorkflowProposal {
+  const { maxConcurrent: _bound, sources: _sources, ...common } = manager(name);
+  const graph = { workflow: name, startAt: "end:done", nodes: {}, edges: {} };
+  return { ...common, scope: "project", path: `${PROJECT}/${name}.workflow.ts`, graph };
 }
 
 async function caught(promise: Promise<unknown>): Promise<PiWorkflowsError> {
@@ -85,6 +92,17 @@ describe("applying a plan", () => {
     target.beforeCommit = () => expect(target.accepted).toEqual(["job"]);
     await apply(plan, target, [manager()]);
     expect(target.commits).toHaveLength(1);
+  });
+
+  it("accepts workflows too, also where no spec changed", async () => {
+    const target = new MemoryTarget();
+    const specs = loaded([declared("a")]);
+    const plan = await makePlan(target, specs, request());
+    target.beforeCommit = () => expect(target.accepted).toEqual(["job", "workflow review"]);
+    await apply(plan, target, [manager()], { workflows: [workflow("review")] });
+    expect(target.commits).toHaveLength(1);
+    await applyTo(target, specs, {}, { workflows: [workflow("repair")] });
+    expect(target.accepted).toEqual(["job", "workflow review", "workflow repair"]);
   });
 
   it("sends no batch where nothing is to be written", async () => {
