@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { action, EffectRejected, type EffectRequest } from "../../../src/workflows/index.ts";
+import { until } from "../support/processes.ts";
 import { MemoryRunHost } from "./support/host.ts";
 import { run, start } from "./support/run.ts";
 import { chain, handClock } from "./support/workflow.ts";
@@ -90,8 +91,7 @@ describe("an effect of a node", () => {
       host.onLine = ({ event }) => event === "failed" && resolve();
     });
     time.advance(1_000);
-    while (observed === 0) await new Promise((resolve) => setImmediate(resolve));
-    while (time.waiting() < 2) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => observed === 1 && time.waiting() > 1);
     time.advance(4_000);
     expect(await outcome).toMatchObject({ ending: { output: "seen" } });
     expect(observed).toBe(2);
