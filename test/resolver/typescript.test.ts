@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
+import { installedModules } from "../../src/sources/installed.ts";
 import { NOTE_DEFINITION, NOTE_FILE, tempProject } from "../sources/temp-project.ts";
 import { keys, lines, loadSpecs } from "./loading.ts";
 
@@ -107,7 +108,7 @@ describe("a TypeScript spec file that is wrong leaves the others alone", () => {
     [
       "a module that this product does not have",
       `import x from "@osolmaz/pi-workflows/nope";\nexport default x;`,
-      "1:15: @osolmaz/pi-workflows/nope does not exist; there are @osolmaz/pi-workflows, @osolmaz/pi-workflows/workflows, @osolmaz/pi-workflows/resource-managers, @osolmaz/pi-workflows/server",
+      `1:15: @osolmaz/pi-workflows/nope does not exist; there are ${[...installedModules().keys()].join(", ")}`,
     ],
     [
       "a missing export",
