@@ -1,15 +1,18 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { AgentPort } from "../../src/model/agent.ts";
 import type { JsonSchema } from "../../src/model/manifest.ts";
 import { obedient, textOf, type ModelProvider } from "../model-provider/stand-in.mjs";
 import { ask, startAgents, submits } from "./support/agents.ts";
 import { PIS } from "./support/installed.ts";
-import { createPiMachine, useModelProvider, type PiMachine } from "./support/machine.ts";
-
-const wholeFile = { onTestFinished: (clean: () => Promise<void>) => afterAll(clean) };
+import {
+  createPiMachine,
+  lifetimeOfSuite,
+  useModelProvider,
+  type PiMachine,
+} from "./support/machine.ts";
 
 describe.each(PIS)("an agent by Pi $version", (pi) => {
   // As in a server: one for all that ask. Where a question was answered, the next test goes on in the
@@ -17,10 +20,11 @@ describe.each(PIS)("an agent by Pi $version", (pi) => {
   let provider: ModelProvider;
   let machine: PiMachine;
   let agents: AgentPort;
+  const suite = lifetimeOfSuite();
   beforeAll(async () => {
-    provider = await useModelProvider(wholeFile);
-    machine = createPiMachine(wholeFile, { pi, modelUrl: provider.url });
-    agents = startAgents(wholeFile, machine);
+    provider = await useModelProvider(suite);
+    machine = createPiMachine(suite, { pi, modelUrl: provider.url });
+    agents = startAgents(suite, machine);
   });
   afterEach(() => {
     provider.requests.length = 0;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { TestContext } from "vitest";
 import type { AgentPort } from "../../src/model/agent.ts";
 import { systemClock } from "../../src/model/clock.ts";
@@ -13,9 +13,12 @@ import { obedient, type ModelProvider } from "../model-provider/stand-in.mjs";
 import { alive, until } from "../runner/support/processes.ts";
 import { ask, startAgents, submits, type Asked } from "./support/agents.ts";
 import { PIS } from "./support/installed.ts";
-import { createPiMachine, useModelProvider, type PiMachine } from "./support/machine.ts";
-
-const wholeFile = { onTestFinished: (clean: () => Promise<void>) => afterAll(clean) };
+import {
+  createPiMachine,
+  lifetimeOfSuite,
+  useModelProvider,
+  type PiMachine,
+} from "./support/machine.ts";
 
 /** A command that notes its number and then lasts for longer than any test. */
 const LASTING = "echo $$ > command.pid.new; mv command.pid.new command.pid; exec sleep 1000";
@@ -40,11 +43,12 @@ describe.each(PIS)("an agent by Pi $version", (pi) => {
   let provider: ModelProvider;
   let machine: PiMachine;
   let agents: AgentPort;
+  const suite = lifetimeOfSuite();
   beforeAll(async () => {
-    provider = await useModelProvider(wholeFile);
+    provider = await useModelProvider(suite);
     const retry = { enabled: true, maxRetries: 1, baseDelayMs: 1 };
-    machine = createPiMachine(wholeFile, { pi, modelUrl: provider.url, settings: { retry } });
-    agents = startAgents(wholeFile, machine, { clock, limits: { killGraceMs: 500 } });
+    machine = createPiMachine(suite, { pi, modelUrl: provider.url, settings: { retry } });
+    agents = startAgents(suite, machine, { clock, limits: { killGraceMs: 500 } });
   });
   beforeEach(() => provider.answerBy(obedient));
   afterEach(async () => {

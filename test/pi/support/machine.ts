@@ -3,12 +3,24 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect } from "vitest";
+import { afterAll, expect } from "vitest";
 import { startModelProvider, type ModelProvider } from "../../model-provider/stand-in.mjs";
 import type { InstalledPi } from "./installed.ts";
 
 /** What a machine lasts as long as: a test, or all tests of a file. */
 export type Lifetime = { onTestFinished: (clean: () => Promise<void>) => void };
+
+/**
+ * The lifetime of the suite in which it is called, for what its `beforeAll` makes: a hook that is
+ * registered while another runs would never be called.
+ */
+export function lifetimeOfSuite(): Lifetime {
+  const cleans: (() => Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const clean of cleans.reverse()) await clean();
+  });
+  return { onTestFinished: (clean) => void cleans.push(clean) };
+}
 
 /** A person's machine with Pi, and nothing of the machine that the tests run on. */
 export type PiMachine = {
