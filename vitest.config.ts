@@ -8,6 +8,7 @@ export default defineConfig({
     alias: {
       "@osolmaz/pi-workflows/resource-managers": source("resource-managers/index.ts"),
       "@osolmaz/pi-workflows/server": source("server/index.ts"),
+      "@osolmaz/pi-workflows/testing": source("testing/index.ts"),
       "@osolmaz/pi-workflows/workflows": source("workflows/index.ts"),
       // The last: an alias is for all that begins with it.
       "@osolmaz/pi-workflows": source("workflows/index.ts"),

@@ -22,6 +22,7 @@ const ENTRY_POINTS = [
   "src/runner/pi/submit-result.ts",
   "src/resource-managers/index.ts",
   "src/workflows/index.ts",
+  "src/testing/index.ts",
   "src/extension/index.ts",
 ];
 

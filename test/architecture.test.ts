@@ -34,6 +34,8 @@ const ALLOWED: Record<string, string[]> = {
     "runner",
     "apply",
   ],
+  // For authors' tests: it puts the other folders together in memory.
+  testing: ["model", "resource-managers", "workflows", "runner", "server"],
   cli: [
     "model",
     "sources",

@@ -72,7 +72,7 @@ describe("a pull request is brought to its merge", () => {
     await github.seeds.check(repository, pull.headSha);
     await driver.until(merged(driver));
     expect(github.merges).toHaveLength(1);
-    expect(driver.outcomes.at(-1)).toMatchObject({ kind: "settled" });
+    expect(driver.passes.at(-1)).toMatchObject({ kind: "settled" });
   });
 
   it("an approval of the head before does not carry over to a new one", async () => {
@@ -87,7 +87,7 @@ describe("a pull request is brought to its merge", () => {
 
   it("a force-pushed head is not merged under the old one's spec", async () => {
     const { pull, repository, driver } = await green();
-    driver.change({ expectedHeadSha: pull.headSha });
+    driver.edit({ expectedHeadSha: pull.headSha });
     const head = await github.seeds.forcePush(repository, pull.headRef);
     await github.seeds.check(repository, head);
     await driver.pass();
@@ -202,7 +202,7 @@ describe("a dry run", () => {
     expect(driver.ready).toBe("false/DryRun");
     expect(driver.condition("Ready")?.message).toContain("would be merged (squash)");
     expect(github.writes).toEqual([]);
-    expect(driver.ledger.size).toBe(0);
+    expect(driver.effects.length).toBe(0);
   });
 });
 
@@ -296,7 +296,7 @@ describe("a branch that is behind", () => {
     const opened = await behind(updating);
     github.fault({ method: "PUT", path: /update-branch$/, act: { kind: "apply-502" } });
     await opened.driver.pass();
-    expect(opened.driver.effects("github-update-branch")).toMatchObject([
+    expect(opened.driver.effectsOf("github-update-branch")).toMatchObject([
       { state: "indeterminate" },
     ]);
     await endsMerged(opened);
@@ -380,7 +380,7 @@ describe("the report", () => {
     expect(driver.ready).toBe("false/MissingLabels");
     await github.seeds.label(pull, "ready");
     await driver.until(merged(driver));
-    expect(driver.effects("github-comment").every(({ parked }) => !parked)).toBe(true);
+    expect(driver.effectsOf("github-comment").every(({ parked }) => !parked)).toBe(true);
   });
 });
 
@@ -399,6 +399,6 @@ describe("secrets", () => {
     await driver.until(merged(driver), 60);
     expect(driver.everything).not.toContain("SECRET");
     expect(JSON.stringify([github.requests, github.writes])).not.toContain("SECRET");
-    expect(driver.ledger.size).toBeGreaterThan(0);
+    expect(driver.effects.length).toBeGreaterThan(0);
   });
 });

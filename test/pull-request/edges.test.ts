@@ -206,7 +206,9 @@ describe("the spec", () => {
     ["require.checks.deadline", { require: { checks: { deadline: "10 minutes" } } }],
     ["freeze.windows.0.from", { freeze: { windows: [{ from: "6pm", to: "08:00" }] } }],
     ["apiUrl", { apiUrl: "https://ghe.example.com/api/v3/" }],
-    ["", { repair: true }],
+    ["", { mend: true }],
+    ["repair", { repair: true }],
+    ["repair.test", { repair: { test: [] } }],
   ])("refuses a wrong %s", (field, changes) => {
     const parsed = pullRequestSpec.safeParse({ ...least, ...changes });
     expect(parsed.error?.issues[0]?.path.join(".")).toBe(field);

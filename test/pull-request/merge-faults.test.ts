@@ -3,7 +3,8 @@ import type { PullRequestSpecInput } from "../../examples/pull-request/.pi/resou
 import { acts, type Act } from "../github/faults.mjs";
 import type { SeededPull } from "../github/seeds.mjs";
 import { startGitHub, type GitHub } from "../github/stand-in.mjs";
-import { Driver, type Crash } from "./driver.ts";
+import type { CrashPoint } from "../../src/testing/crash.ts";
+import { Driver } from "./driver.ts";
 
 let github: GitHub;
 beforeAll(async () => {
@@ -33,7 +34,7 @@ async function endsMerged(driver: Driver, pull: SeededPull) {
   const messages = await github.seeds.messages(pull.repository);
   expect(messages.filter((message) => message.includes("Merge-Intent:"))).toHaveLength(1);
   expect(driver.status.merged).toMatchObject({ headSha: pull.headSha, by: "shepherd" });
-  expect(driver.effects().at(-1)).toMatchObject({ state: "applied" });
+  expect(driver.effectsOf().at(-1)).toMatchObject({ state: "applied" });
 }
 
 describe("whatever happens to the merge call, it is applied once", () => {
@@ -49,7 +50,7 @@ describe("whatever happens to the merge call, it is applied once", () => {
     github.fault({ ...MERGE, act });
     const outcome = await driver.pass();
     expect(outcome.kind).toBe("failed");
-    expect(driver.effects()).toMatchObject([{ state: "indeterminate", attempts: 1 }]);
+    expect(driver.effectsOf()).toMatchObject([{ state: "indeterminate", attempts: 1 }]);
     await endsMerged(driver, pull);
     expect(github.writes).toHaveLength(1);
   });
@@ -65,7 +66,7 @@ describe("whatever happens to the merge call, it is applied once", () => {
     await driver.pass();
     expect(github.merges).toEqual([]);
     await endsMerged(driver, pull);
-    expect(driver.effects()).toMatchObject([{ attempts: 2 }]);
+    expect(driver.effectsOf()).toMatchObject([{ attempts: 2 }]);
   });
 
   it("E-7: absence is no proof until the call has had its time", async () => {
@@ -107,8 +108,8 @@ describe("whatever happens to the merge call, it is applied once", () => {
     await driver.until(() => driver.ready === "false/Held");
     expect(driver.condition("Held")).toMatchObject({ status: true, reason: "AppliedButOpen" });
     for (let count = 0; count < 4; count += 1) await driver.pass();
-    expect(driver.effects()).toMatchObject([{ state: "applied", attempts: 1 }]);
-    driver.change({ merge: { method: "merge" } });
+    expect(driver.effectsOf()).toMatchObject([{ state: "applied", attempts: 1 }]);
+    driver.edit({ merge: { method: "merge" } });
     for (let count = 0; count < 4; count += 1) await driver.pass();
     expect(driver.ready).toBe("false/Held");
     expect(github.writes).toHaveLength(1);
@@ -133,14 +134,14 @@ describe("whatever happens to the merge call, it is applied once", () => {
     await endsMerged(driver, pull);
   });
 
-  it.each<Crash>(["pending-written", "answer-received", "outcome-written"])(
+  it.each<CrashPoint>(["effect-pending", "provider-answered", "effect-settled"])(
     "E-6: killed at %s, it ends in one merge and a ledger that says so",
     async (crash) => {
       const { driver, pull } = await aboutToMerge();
-      driver.crash = crash;
+      driver.crashAt = crash;
       expect(await driver.pass()).toEqual({ kind: "crashed" });
       await endsMerged(driver, pull);
-      expect(driver.effects()).toHaveLength(1);
+      expect(driver.effectsOf()).toHaveLength(1);
     },
   );
 
@@ -151,7 +152,7 @@ describe("whatever happens to the merge call, it is applied once", () => {
     await rule.hit;
     driver.abort.abort("lease-lost");
     await pass;
-    expect(driver.effects()).toMatchObject([{ state: "indeterminate" }]);
+    expect(driver.effectsOf()).toMatchObject([{ state: "indeterminate" }]);
     driver.abort = new AbortController();
     await endsMerged(driver, pull);
     expect(github.writes).toHaveLength(1);
@@ -173,7 +174,7 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     github.fault({ ...MERGE, act: { kind: "first", run: move } });
     await driver.pass();
     expect(github.writes).toMatchObject([{ status: 409, body: { sha: pull.headSha } }]);
-    expect(driver.effects()).toMatchObject([{ state: "rejected", attempts: 1 }]);
+    expect(driver.effectsOf()).toMatchObject([{ state: "rejected", attempts: 1 }]);
     await driver.pass();
     expect(driver.ready).toBe("false/WaitingForChecks");
     expect(github.merges).toEqual([]);
@@ -185,7 +186,7 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     const act: Act = { kind: "first", run: move };
     github.fault({ method: "GET", path: new RegExp(`/pulls/${pull.number}$`), skip: 1, act });
     await driver.pass();
-    expect(driver.effects()).toMatchObject([
+    expect(driver.effectsOf()).toMatchObject([
       { state: "rejected", reason: expect.stringMatching(/^head-moved/) },
     ]);
     expect(github.writes).toEqual([]);
@@ -205,7 +206,7 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     const waits: number[] = [];
     let refusals = 0;
     await driver.until(() => {
-      const refused = driver.effects().filter(({ state }) => state === "rejected").length;
+      const refused = driver.effectsOf().filter(({ state }) => state === "rejected").length;
       if (refused > refusals)
         waits.push(Date.parse(driver.status.merge?.refusal?.retryAt ?? "") - driver.now);
       refusals = refused;
@@ -214,7 +215,9 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     expect(waits).toHaveLength(4);
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
     expect(github.merges).toHaveLength(1);
-    expect(driver.effects().every(({ parked, attempts }) => !parked && attempts === 1)).toBe(true);
+    expect(driver.effectsOf().every(({ parked, attempts }) => !parked && attempts === 1)).toBe(
+      true,
+    );
     expect(driver.status.merged?.headSha).toBe(pull.headSha);
   });
 
@@ -236,7 +239,7 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
       const { driver, pull } = await aboutToMerge();
       github.fault({ ...MERGE, times: 4, act });
       for (let count = 0; count < 4; count += 1) {
-        await driver.until(() => driver.effects()[count]?.state === "rejected");
+        await driver.until(() => driver.effectsOf()[count]?.state === "rejected");
         const [limited, before] = [driver.now, github.requests.length];
         const outcome = await driver.pass();
         expect(outcome).toMatchObject({ kind: "requeueAfter" });
@@ -245,7 +248,7 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
         expect(driver.ready).toBe("false/RateLimited");
       }
       await endsMerged(driver, pull);
-      expect(driver.effects().filter(({ parked }) => parked)).toEqual([]);
+      expect(driver.effectsOf().filter(({ parked }) => parked)).toEqual([]);
     },
   );
 
@@ -267,12 +270,12 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
       const { driver, pull } = await aboutToMerge();
       github.fault({ ...MERGE, act });
       await driver.pass();
-      expect(driver.effects()).toMatchObject([{ state: "rejected" }]);
+      expect(driver.effectsOf()).toMatchObject([{ state: "rejected" }]);
       await driver.pass();
       expect(driver.ready).toBe(`false/${reason}`);
       expect(github.merges).toEqual([]);
       await endsMerged(driver, pull);
-      expect(driver.effects()).toHaveLength(2);
+      expect(driver.effectsOf()).toHaveLength(2);
     },
   );
 
@@ -282,7 +285,7 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     await driver.pass();
     await github.seeds.label(pull, "hold");
     await driver.until(() => driver.ready === "false/BlockingLabels");
-    expect(driver.effects()).toMatchObject([
+    expect(driver.effectsOf()).toMatchObject([
       { state: "rejected", reason: expect.stringMatching(/^withdrawn/) },
     ]);
     await github.seeds.unlabel(pull, "hold");
@@ -293,9 +296,9 @@ describe("a refusal is certain: nothing was applied, and the next call is a new 
     const { driver, pull } = await aboutToMerge();
     github.fault({ ...MERGE, act: { kind: "apply-reset" } });
     await driver.pass();
-    driver.change({ merge: { method: "merge" } });
+    driver.edit({ merge: { method: "merge" } });
     await endsMerged(driver, pull);
-    expect(driver.effects()).toMatchObject([{ state: "applied", generation: 1 }]);
+    expect(driver.effectsOf()).toMatchObject([{ state: "applied", generation: 1 }]);
   });
 });
 
@@ -306,12 +309,12 @@ describe("what others do to the pull request is observed, and no call is made", 
     await driver.until(() => driver.ready === "true/Merged");
     expect(github.writes).toEqual([]);
     expect(driver.status.merged).toMatchObject({ by: "bob" });
-    expect(driver.effects().filter(({ state }) => state === "applied")).toEqual([]);
+    expect(driver.effectsOf().filter(({ state }) => state === "applied")).toEqual([]);
   });
 
   it("merged at another head than expected is held", async () => {
     const { driver, pull } = await aboutToMerge();
-    driver.change({ expectedHeadSha: pull.headSha });
+    driver.edit({ expectedHeadSha: pull.headSha });
     await github.seeds.commit(pull.repository, pull.headRef, "Not what was expected");
     await github.seeds.mergeByHand(pull);
     await driver.until(() => driver.ready === "false/Held");
@@ -334,7 +337,7 @@ describe("what others do to the pull request is observed, and no call is made", 
     await driver.pass();
     expect(driver.ready).toBe("false/Draft");
     expect(github.writes).toEqual([]);
-    expect(driver.effects()).toMatchObject([{ state: "rejected" }]);
+    expect(driver.effectsOf()).toMatchObject([{ state: "rejected" }]);
   });
 
   it("a renamed repository blocks, and names the new one", async () => {

@@ -58,14 +58,14 @@ describe("a head whose checks fail is repaired", () => {
     await driver.pass();
     expect([...driver.runs.keys()]).toEqual([key]);
 
-    driver.end(key, outcome(pull.headSha));
-    await driver.until(() => driver.effects("github-push").length > 0);
+    driver.endRun(key, "succeeded", outcome(pull.headSha));
+    await driver.until(() => driver.effectsOf("github-push").length > 0);
     const repaired = await github.seeds.tip(pull.repository, pull.headRef);
     expect(repaired).not.toBe(pull.headSha);
     const [message = ""] = await github.seeds.messages(pull.repository, pull.headRef);
     expect(message).toContain("Repair what fails: ci");
     expect(message).not.toContain("An agent's words");
-    expect(driver.effects("github-push")).toMatchObject([
+    expect(driver.effectsOf("github-push")).toMatchObject([
       { state: "applied", externalRef: repaired },
     ]);
 
@@ -83,9 +83,8 @@ describe("a head whose checks fail is repaired", () => {
     writeFileSync(path.join(workspace, "file"), "");
     driver.delete();
     // The first look calls the run off; what it works in stays until it has ended.
-    const run = driver.runs.get(`repair:1:${pull.headSha}`);
     await driver.until(() => driver.finalizers.length === 0);
-    expect(run?.state).toBe("failed");
+    expect(driver.runs.get(`repair:1:${pull.headSha}`)?.state).toBe("failed");
     expect(existsSync(workspace)).toBe(false);
   });
 
@@ -102,7 +101,7 @@ describe("a head whose checks fail is repaired", () => {
   it("pushes nothing where the head moved between the judgement and the push", async () => {
     const { pull, driver } = await opened({ repair: { test: TEST } });
     await driver.pass();
-    driver.end(`repair:1:${pull.headSha}`, outcome(pull.headSha));
+    driver.endRun(`repair:1:${pull.headSha}`, "succeeded", outcome(pull.headSha));
     let moved = "";
     github.fault({
       method: "POST",
@@ -115,20 +114,20 @@ describe("a head whose checks fail is repaired", () => {
         },
       },
     });
-    await driver.until(() => driver.effects("github-push").length > 0);
-    expect(driver.effects("github-push")[0]?.state).toBe("rejected");
+    await driver.until(() => driver.effectsOf("github-push").length > 0);
+    expect(driver.effectsOf("github-push")[0]?.state).toBe("rejected");
     expect(driver.ready).toBe("false/RepairRefused");
     expect(await github.seeds.tip(pull.repository, pull.headRef)).toBe(moved);
   });
 
-  it.each(["pending-written", "answer-received", "outcome-written"] as const)(
+  it.each(["effect-pending", "provider-answered", "effect-settled"] as const)(
     "E-2: a process that dies when the push is at %s leaves one push",
     async (crash) => {
       const { pull, driver } = await opened({ repair: { test: TEST } });
       await driver.pass();
-      driver.end(`repair:1:${pull.headSha}`, outcome(pull.headSha));
-      driver.crash = crash;
-      await driver.until(() => driver.effects("github-push")[0]?.state === "applied");
+      driver.endRun(`repair:1:${pull.headSha}`, "succeeded", outcome(pull.headSha));
+      driver.crashAt = crash;
+      await driver.until(() => driver.effectsOf("github-push")[0]?.state === "applied");
       expect(github.applied("PATCH", /\/git\/refs\//)).toHaveLength(1);
     },
   );
@@ -136,8 +135,8 @@ describe("a head whose checks fail is repaired", () => {
   it("stops after the number of pushes that the spec allows", async () => {
     const { pull, driver } = await opened({ repair: { test: TEST, pushes: 1 } });
     await driver.pass();
-    driver.end(`repair:1:${pull.headSha}`, outcome(pull.headSha));
-    await driver.until(() => driver.effects("github-push").length > 0);
+    driver.endRun(`repair:1:${pull.headSha}`, "succeeded", outcome(pull.headSha));
+    await driver.until(() => driver.effectsOf("github-push").length > 0);
     const repaired = await github.seeds.tip(pull.repository, pull.headRef);
     await github.seeds.check(pull.repository, repaired, { conclusion: "failure" });
     await driver.pass();
@@ -162,7 +161,7 @@ describe("a head whose checks fail is repaired", () => {
   it("says that the run failed, and leaves the head alone", async () => {
     const { pull, driver } = await opened({ repair: { test: TEST } });
     await driver.pass();
-    driver.end(`repair:1:${pull.headSha}`, undefined, "failed");
+    driver.endRun(`repair:1:${pull.headSha}`, "failed");
     await driver.pass();
     expect(driver.ready).toBe("false/RepairFailed");
     expect(await github.seeds.tip(pull.repository, pull.headRef)).toBe(pull.headSha);
@@ -210,7 +209,7 @@ describe("a head is reviewed before it is merged", () => {
     await driver.pass();
     expect(driver.ready).toBe("false/WaitingForReview");
     const advice = [{ path: "a.ts", severity: "advice", message: "Could be shorter" }];
-    driver.end(`review:1:${pull.headSha}`, {
+    driver.endRun(`review:1:${pull.headSha}`, "succeeded", {
       headSha: pull.headSha,
       summary: "",
       findings: advice,
@@ -226,7 +225,11 @@ describe("a head is reviewed before it is merged", () => {
     const { pull, driver } = await opened({ review: {} }, "success");
     await driver.pass();
     const findings = [{ path: "a.ts", line: 3, severity: "blocking", message: "Loses data" }];
-    driver.end(`review:1:${pull.headSha}`, { summary: "", findings, ...changes(pull.headSha) });
+    driver.endRun(`review:1:${pull.headSha}`, "succeeded", {
+      summary: "",
+      findings,
+      ...changes(pull.headSha),
+    });
     await driver.pass();
     await driver.pass();
     expect(driver.ready).toBe(`false/${reason}`);
