@@ -47,9 +47,10 @@ function rootFooter(): string {
     "  pi-workflows diff -f .pi/resources        what would change; changes nothing",
     "  pi-workflows apply -f .pi/resources       make it so",
     "  pi-workflows why MANAGER KEY              why a resource is as it is",
+    "  pi-workflows run start WORKFLOW --wait    run a workflow, and see it through",
     "",
-    "Exit codes: 0 done, 1 diff found changes, 2 error, 3 blocked until confirmed, 4 wait timed out,",
-    "5 server unreachable.",
+    "Exit codes: 0 done, 1 diff found changes or a run failed, 2 error, 3 blocked until a person confirms",
+    "or answers, 4 wait timed out, 5 server unreachable.",
   ].join("\n");
 }
 

@@ -196,6 +196,14 @@ describe("advice on a run", () => {
     expect(said({ state: "pending" }, { serverRuns: false }).at(-1)).toContain(
       "No server is running",
     );
+    const nodes = visitsOf(
+      journal({ event: "begun", kind: "shell", visit: 1, node: "nap", attempt: 1, at: 1 }),
+    );
+    const left = { ...RUN, claimedAt: NOW };
+    expect(said(left, { nodes, serverRuns: false })[0]).toBe(
+      "It was at nap when its server ended.",
+    );
+    expect(said(left, { nodes })).toEqual(["It runs nap for 16m39s now."]);
     expect(said({ state: "waiting", reason: "Paused" }, { serverRuns: false })).toEqual([
       "It is paused: `pi-workflows run resume 89abcdef` lets it go on.",
     ]);
@@ -211,9 +219,9 @@ describe("advice on a run", () => {
         { event: "ambiguous", kind: "action", visit: 2, node: "b", attempt: 1, at: 2 },
       ),
     );
-    const [sentence] = said({ state: "interrupted", reason: "Ambiguous" }, { nodes });
+    const [sentence, look] = said({ state: "interrupted", reason: "Ambiguous" }, { nodes });
     expect(sentence).toContain("whether a, b was done");
-    expect(sentence).toContain("`pi-workflows run resolve 89abcdef --visit 1 --succeeded`");
+    expect(look).toContain("`pi-workflows run resolve 89abcdef --visit 1 --succeeded`");
   });
 });
 
@@ -332,8 +340,8 @@ describe("the progress of a run", () => {
     const error = { reason: "Thrown", message: "no luck\nat all" };
     const failed = { ...ended(2), event: "failed", error, retryable: true } as JournalInput;
     expect(told(journal(ended(1), { event: "recovered", at: 6 }, failed))).toEqual([
-      "  succeeded  n1  2ms",
-      "  failed     n2  2ms  Thrown: no luck …",
+      "  succeeded  n1                  2ms",
+      "  failed     n2                  2ms    Thrown: no luck …",
     ]);
   });
 

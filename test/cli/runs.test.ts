@@ -184,6 +184,25 @@ describe("a run, from its start to its end", () => {
     expect(await ok(["__complete", "--", "run", "logs", id, "--node", ""])).toBe("");
   });
 
+  it("goes on when the server was killed, and a wait says how to wait on", async () => {
+    write("hold", "");
+    const { pid } = await json<{ pid: number }>(["server", "status"]);
+    let killed = false;
+    const left = await run(["run", "start", "release", ...INPUT, "--wait"], {
+      onTalk(text) {
+        if (killed || !text.includes("succeeded  plan")) return;
+        killed = process.kill(pid, "SIGKILL");
+      },
+    });
+    expect(left.code).toBe(5);
+    const held = STARTED.exec(left.stderr)?.[1] ?? "";
+    expect(left.stderr).toContain(`\`pi-workflows run wait ${held}\` starts it and waits on`);
+    expect(await ok(["run", "show", held])).toContain("It was at build when its server ended.");
+    rmSync(path.join(workspace.project, "hold"));
+    expect(await ok(["run", "wait", held], { code: 3 })).toContain("ask asks");
+    expect(await ok(["run", "show", held])).toMatch(/build .*\n +attempt 1 lost\n/);
+  });
+
   it("goes on when a wait for it times out", async () => {
     const waited = await run(["run", "start", "release", ...INPUT, "--timeout", "1ms"]);
     expect(waited.code).toBe(4);

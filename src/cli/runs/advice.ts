@@ -78,9 +78,12 @@ function triedAgain({ run, queue, now }: Situation): string | undefined {
   );
 }
 
-function runningNodes({ run, nodes }: Situation, now: number): string {
+function runningNodes({ run, nodes, serverRuns }: Situation, now: number): string {
   const open = nodes.filter(({ state }) => state === "running");
   const [first] = open;
+  if (!serverRuns) {
+    return first === undefined ? "It has begun." : `It was at ${first.node} when its server ended.`;
+  }
   if (run.claimedAt === undefined) return "It goes on when a runner is free.";
   if (first === undefined) return "A runner works on it.";
   const more = open.length > 1 ? ` and ${open.length - 1} more` : "";
@@ -161,9 +164,11 @@ function ambiguous({ run, nodes }: Situation): string[] {
   const names = open.length > 0 ? open.map(({ node }) => node) : [run.node ?? "a node"];
   const visit = open.length > 1 ? ` --visit ${open[0]?.visit}` : "";
   const resolve = `\`pi-workflows run resolve ${shortId(run.runId)}${visit}`;
+  const logs = command(run, "logs", names.length === 1 ? ` --node ${names[0]}` : "");
   return [
-    `It can't be told whether ${names.join(", ")} was done: the runner ended in the middle of it. Look ` +
-      `for yourself, then say so: ${resolve} --succeeded\`, or --failed MESSAGE, or --retry to do it again.`,
+    `It can't be told whether ${names.join(", ")} was done: the runner ended in the middle of it.`,
+    `Look for yourself (${logs} has what it said), then say so: ${resolve} --succeeded\`, or ` +
+      "--failed MESSAGE, or --retry to do it again.",
   ];
 }
 

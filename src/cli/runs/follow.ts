@@ -37,8 +37,14 @@ export async function followRun(
     cli.output.status("");
   }
   if (timedOut) throw timeout(run, timeoutMs ?? 0);
-  throw new PiWorkflowsError("SERVER_UNREACHABLE", "The server stopped", {
-    hint: `Run ${shortId(run.runId)} goes on when it starts again: \`pi-workflows server start\`.`,
+  throw serverGone(run);
+}
+
+function serverGone(run: RunSummary, cause?: unknown): PiWorkflowsError {
+  const id = shortId(run.runId);
+  return new PiWorkflowsError("SERVER_UNREACHABLE", "the server has ended", {
+    hint: `Run ${id} goes on when it starts again: \`pi-workflows run wait ${id}\` starts it and waits on.`,
+    cause,
   });
 }
 
@@ -61,6 +67,9 @@ async function followUntil(
       if (isAtRest(item.run) && !(await isDue(client, item.run))) return item.run;
     }
     return undefined;
+  } catch (thrown) {
+    const isGone = thrown instanceof PiWorkflowsError && thrown.code === "SERVER_UNREACHABLE";
+    throw isGone ? serverGone(run, thrown) : thrown;
   } finally {
     done.abort();
     await ticking;

@@ -8,6 +8,9 @@ import { isSeam, paintAttempt } from "./node-table.ts";
 /** Lines of a journal that are told at once: of a run that is far on, people want the end. */
 const TOLD_AT_ONCE = 200;
 
+/** Rows come one by one: with room for usual names the columns stand still. */
+const USUAL = ["succeeded", "a-node-with-a-name", "10.0s"];
+
 /** Says what a run does, on stderr: a line for each node that ends, and on a terminal what runs. */
 export class Progress {
   readonly #output: Pick<Output, "note" | "status" | "colors">;
@@ -16,6 +19,7 @@ export class Progress {
 
   constructor(output: Pick<Output, "note" | "status" | "colors">) {
     this.#output = output;
+    this.#rows.fit(USUAL);
   }
 
   /** Takes in further lines of the journal; of many at once, only the latest are told. */
