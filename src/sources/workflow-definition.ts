@@ -1,21 +1,26 @@
+import path from "node:path";
 import type { WorkflowProposal } from "../model/graph.ts";
 import { graphSchema } from "../model/graph-schema.ts";
-import { managerName, type Problem } from "../model/manifest.ts";
+import { managerName, type Place, type Problem } from "../model/manifest.ts";
 import { declarationSite } from "../resource-managers/site.ts";
 import { checkWorkflow, type WorkflowProblem } from "../workflows/check.ts";
 import { compile } from "../workflows/compile.ts";
 import type { CompiledWorkflow } from "../workflows/compiled.ts";
 import { isWorkflow, type Workflow } from "../workflows/define.ts";
+import { isNode } from "../workflows/nodes.ts";
 import type { DefinitionBundle } from "./definition-bundle.ts";
 import type { DefinitionFile } from "./definition-files.ts";
 import { show } from "./issue.ts";
 import { secretPathsOf } from "./json-schema.ts";
+import { locateProperty } from "./locate-property.ts";
+import { placeOfOffset } from "./place.ts";
 import { displayPath } from "./project.ts";
+import type { ProjectFiles } from "./project-files.ts";
 import { prepareSchema } from "./schema.ts";
 import type { BundlePlaces } from "./source-map.ts";
 import { problemOf } from "./text.ts";
 
-type Context = { project: string; places: BundlePlaces };
+type Context = { project: string; places: BundlePlaces; projectFiles: ProjectFiles };
 
 /** Checks what a workflow's file exports, and describes it as plain data. */
 export async function checkWorkflowFile(
@@ -31,16 +36,14 @@ export async function checkWorkflowFile(
       problems: [problemOf(shown, `${found}; write \`export default defineWorkflow({ … })\``)],
     };
   }
-  const problems = [...nameProblems(file, exported), ...checkWorkflow(exported)].map((problem) =>
-    placed(problem, { shown, workflow: exported, ...context }),
-  );
-  if (problems.length > 0) return { problems };
+  const place = (problem: WorkflowProblem) =>
+    placed(problem, { shown, workflow: exported, ...context });
+  const problems = [...nameProblems(file, exported), ...checkWorkflow(exported)];
+  if (problems.length > 0) return { problems: await Promise.all(problems.map(place)) };
   const proposal = await proposalOf(file, compile(exported), bundle);
   const faults = limitProblems(proposal, exported);
   if (faults.length === 0) return proposal;
-  return {
-    problems: faults.map((fault) => placed(fault, { shown, workflow: exported, ...context })),
-  };
+  return { problems: await Promise.all(faults.map(place)) };
 }
 
 function nameProblems(file: DefinitionFile, workflow: Workflow): WorkflowProblem[] {
@@ -64,17 +67,49 @@ function limitProblems({ graph }: WorkflowProposal, workflow: Workflow): Workflo
   }));
 }
 
-/** Where the node or edge at fault is made, else where the workflow is. */
-function placed(
-  { path, message, declared }: WorkflowProblem,
-  { shown, workflow, places }: Context & { shown: string; workflow: Workflow },
-): Problem {
+/** Where the node or edge at fault is made or named, else where the workflow is. */
+async function placed(
+  { path: at, message, declared }: WorkflowProblem,
+  { shown, workflow, places, ...context }: Context & { shown: string; workflow: Workflow },
+): Promise<Problem> {
   const placeOf = (value: unknown) => {
     const stack = declarationSite(value);
     return stack === undefined ? undefined : places.ofStack(stack);
   };
-  const place = placeOf(declared) ?? placeOf(workflow);
-  return { ...problemOf(shown, message), path, ...place };
+  const own = placeOf(declared);
+  const place = own ?? placeOf(workflow);
+  const steps = own === undefined ? [] : stepsWithin(at, declared);
+  const precise = place && steps.length > 0 ? await propertyAt(place, steps, context) : undefined;
+  return { ...problemOf(shown, message), path: at, ...place, ...precise };
+}
+
+/** The part of a problem's path that leads on from where `declared` is made. */
+function stepsWithin(at: string, declared: unknown): string[] {
+  const steps = [...at.matchAll(/\["((?:[^"\\]|\\.)*)"\]|([^.[\]]+)/g)].map(
+    ([, quoted, plain]) => quoted ?? plain ?? "",
+  );
+  // Of what is included the path begins with the includes around it.
+  while (steps[0] === "includes" && steps.length > 2) steps.splice(0, 2);
+  if (isWorkflow(declared)) return steps;
+  return isNode(declared) && steps[0] === "nodes" ? steps.slice(2) : [];
+}
+
+async function propertyAt(
+  place: Place,
+  steps: readonly string[],
+  { project, projectFiles }: Pick<Context, "project" | "projectFiles">,
+): Promise<Place | undefined> {
+  let text: string;
+  try {
+    text = (await projectFiles.read(path.resolve(project, place.file))).toString("utf8");
+  } catch {
+    // Changed under the load, or not a file that it may read: the call's own place has to do.
+    return undefined;
+  }
+  const lines = text.split("\n");
+  const before = lines.slice(0, place.line - 1).reduce((sum, line) => sum + line.length + 1, 0);
+  const offset = locateProperty(text, before + place.column - 1, steps);
+  return offset === undefined ? undefined : placeOfOffset(place.file, text, offset);
 }
 
 async function proposalOf(

@@ -217,7 +217,7 @@ describe("what is wrong with a workflow is told at its place", () => {
     [
       "another name",
       greeting("hello"),
-      ':6:16: name: must be "odd", as the file\'s name says, not "hello"',
+      ':7:3: name: must be "odd", as the file\'s name says, not "hello"',
     ],
     ["an error", 'void 0;\nthrow new Error("no luck");', ":2:7: Error: no luck"],
   ])("%s", async (_what, text, message) => {
@@ -240,7 +240,7 @@ describe("what is wrong with a workflow is told at its place", () => {
     symlinkSync("nowhere.ts", project.path(`${FOLDER}/gone.workflow.ts`));
     const found = await load(project);
     expect(problems(found)).toEqual([
-      `${FOLDER}/Big Name.workflow.ts:6:16: name: must be the file's name, which must be lower-case letters, digits and dashes, not "Big Name"`,
+      `${FOLDER}/Big Name.workflow.ts:7:3: name: must be the file's name, which must be lower-case letters, digits and dashes, not "Big Name"`,
       `${FOLDER}/gone.workflow.ts:1:1: the file does not exist`,
       `${FOLDER}/linked.workflow.ts:1:1: the symbolic link leads out of the project, to ${outside.path("evil.workflow.ts")}`,
       `${FOLDER}/twice.workflow.mjs:1:1: twice.workflow.mjs and twice.workflow.ts define the same workflow; keep one`,
@@ -256,8 +256,34 @@ describe("what is wrong with a workflow is told at its place", () => {
     expect(problems(found)).toEqual([
       expect.stringMatching(/^\.pi\/workflows\/odd\.workflow\.ts:14:5: edges\.greet: .*dnoe/),
       expect.stringMatching(
-        /^\.pi\/workflows\/odd\.workflow\.ts:5:15: nodes\.greet\.timeout: .*soon/,
+        /^\.pi\/workflows\/odd\.workflow\.ts:5:45: nodes\.greet\.timeout: .*soon/,
       ),
+    ]);
+  });
+
+  it("a name in an edge, and what is missing, where it is written or would be", async () => {
+    const inner = greeting("odd").replace("export default", "const inner =");
+    const text = `${inner}import { includeWorkflow } from "@osolmaz/pi-workflows/workflows";
+export default defineWorkflow({
+  name: "odd",
+  input: z.object({}),
+  output: z.null(),
+  startAt: "again",
+  nodes: {},
+  includes: { again: includeWorkflow(inner, { input: () => ({ name: "x" }) }) },
+  edges: {
+    again: {
+      done: "agian",
+    },
+  },
+  exits: { done: () => null },
+});
+`.replace('edges: { greet: end("done") }', 'edges: { greet: "geret" }');
+    const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: text }));
+    const at = `${FOLDER}/odd.workflow.ts`;
+    expect(problems(found)).toEqual([
+      `${at}:13:12: includes.again.edges.greet: there is no node "geret"; did you mean "greet"?`,
+      `${at}:26:7: edges.again.done: there is no node "agian"; did you mean "again"?`,
     ]);
   });
 
@@ -266,7 +292,7 @@ describe("what is wrong with a workflow is told at its place", () => {
     const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: text }));
     expect(problems(found)).toEqual([
       expect.stringMatching(
-        /^\.pi\/workflows\/odd\.workflow\.ts:6:16: nodes\.greet\.title: .*4096/,
+        /^\.pi\/workflows\/odd\.workflow\.ts:12:12: nodes\.greet\.title: .*4096/,
       ),
     ]);
   });
