@@ -29,14 +29,7 @@ import {
   type RunStreamApi,
 } from "./run-protocol.ts";
 
-export type {
-  JournalQuery,
-  RunAnswerRequest,
-  RunClient,
-  RunItem,
-  RunQuery,
-  RunStart,
-} from "./run-protocol.ts";
+export type { RunClient, RunItem } from "./run-protocol.ts";
 
 /** Rises when a message changes so that older clients or servers can't understand it. */
 export const PROTOCOL_VERSION = 2;

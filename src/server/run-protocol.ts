@@ -10,8 +10,6 @@ import type {
 } from "../model/run.ts";
 import type { JournalQuery, RunQuery } from "../store/runs.ts";
 
-export type { JournalQuery, RunQuery } from "../store/runs.ts";
-
 /** Routes about workflows and their runs; part of `Api`. */
 export type RunApi = {
   workflows: { params: { project?: string }; result: WorkflowRecord[] };

@@ -247,18 +247,18 @@ export class Scheduler {
   async #calledOff(claimed: Claimed, since: number): Promise<PassOutcome | undefined> {
     const fault = this.#aborted ?? (claimed.run && !this.#claiming ? "shutdown" : undefined);
     if (fault) return { kind: "crashed", fault, message: "called off before it began" };
-    if (this.#options.clock.monotonic() - since <= FRESH_MS) return undefined;
-    if (await this.#isAsClaimed(claimed)) return undefined;
+    // A run is looked at again when its pass begins.
+    const isFresh = this.#options.clock.monotonic() - since <= FRESH_MS;
+    if (isFresh || claimed.run || (await this.#isAsClaimed(claimed))) return undefined;
     const message = "called off before it began: its resource changed while it waited for a place";
     return { kind: "crashed", fault: "shutdown", message };
   }
 
-  async #isAsClaimed({ run, project, manager, resource }: Claimed): Promise<boolean> {
-    const { store } = this.#options;
-    if (run) return (await store.run(run.runId).catch(() => undefined))?.paused === false;
-    const { uid, key, generation } = resource.metadata;
-    const now = await store.get({ project, resourceManager: manager, key }).catch(() => undefined);
+  async #isAsClaimed({ project, manager, resource }: Claimed): Promise<boolean> {
+    const ref = { project, resourceManager: manager, key: resource.metadata.key };
+    const now = await this.#options.store.get(ref).catch(() => undefined);
     const found = now?.resource.metadata;
+    const { uid, generation } = resource.metadata;
     return found?.uid === uid && found.generation === generation && !now?.suspended;
   }
 

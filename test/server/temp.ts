@@ -9,9 +9,12 @@ export function ownTmpdir(): void {
   onTestFinished(() => void vi.unstubAllEnvs());
 }
 
+// Servers that lost a race for the folder may still be leaving it.
+const GONE = { recursive: true, force: true, maxRetries: 5 };
+
 /** A folder that is gone when the test ends. */
 export function tempFolder(name = "pw"): string {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), `${name}-`)));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(folder, GONE));
   return folder;
 }

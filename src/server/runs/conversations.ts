@@ -36,6 +36,6 @@ export function createConversations(
       return answer;
     },
     close,
-    closeAll: async () => void (await Promise.all([...open.keys()].map(close))),
+    closeAll: async () => void (await Promise.allSettled([...open.keys()].map(close))),
   };
 }

@@ -51,6 +51,8 @@ export function startRunPass(
   };
   const execute = async (): Promise<PassEnd> => {
     const { run, reconcileId } = claimed;
+    // From here on it is told of a pause; one that came before, when nobody could be told, is stored.
+    if (await isPaused(services, run)) return calledOff("it was paused before it began");
     const definition = await services.definitionOf(run);
     const mask = secretMaskOf({ secretPaths: definition?.secretPaths ?? [] }, { spec: run.input });
     const remainingMs = Math.max(0, run.deadlineAt - services.clock.now());
@@ -101,13 +103,21 @@ async function judged(
     // A run that is being cancelled undoes what it did with the code that did it.
     if (stop.why === "replaced" && now?.cancelling !== true) return ended(REPLACED);
     // A pause that nobody wants any more, or that was only for the server's sake.
-    const message = "it stopped so that it can go on later";
-    return { outcome: { kind: "crashed", fault: "shutdown", message } };
+    return calledOff("it stopped so that it can go on later");
   }
   // The engine ends a run at its deadline itself; one that did not within its grace was killed.
   const isOver = tookMs >= remainingMs + LIMITS.endRunMs;
   if (outcome.kind === "crashed" && outcome.fault === "deadline" && isOver) return ended(OVERDUE);
   return { outcome: mask.outcome(outcome) };
+}
+
+async function isPaused({ store }: RunPassServices, { runId }: StoredRun): Promise<boolean> {
+  return (await store.run(runId).catch(() => undefined))?.paused === true;
+}
+
+/** It counts as no attempt, and the run stays ready unless it is paused. */
+function calledOff(message: string): PassEnd {
+  return { outcome: { kind: "crashed", fault: "shutdown", message } };
 }
 
 function ended(run: RunEnding): PassEnd {

@@ -180,6 +180,27 @@ describe("what people want of a run", () => {
     expect(only(bench.runner.executing).request.epoch).toBe(2);
   });
 
+  it("a pause that came while the run was on its way to a runner keeps it from beginning", async () => {
+    const bench = await makeBench({
+      wrap: (store) => ({
+        ...store,
+        async claim(request) {
+          const claimed = await store.claim(request);
+          for (const { run } of claimed) if (run?.epochs === 1) await store.pauseRun(run.runId);
+          return claimed;
+        },
+      }),
+    });
+    await bench.acceptWorkflow("w");
+    const run = await bench.startRun("w");
+    expect(bench.runner.executing).toEqual([]);
+    expect(await now(bench, run)).toMatchObject({ state: "waiting", reason: "Paused" });
+    await bench.store.resumeRun(run.runId);
+    bench.scheduler.wake();
+    await turns();
+    expect(only(bench.runner.executing).request.epoch).toBe(2);
+  });
+
   it("a pause that was lifted before the runner stopped does not stop the run", async () => {
     const bench = await makeBench();
     await bench.acceptWorkflow("w");
