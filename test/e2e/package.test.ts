@@ -163,6 +163,8 @@ import {
   type ManagedResource,
 } from "${NAME}/resource-managers";
 import { createServer, type Server } from "${NAME}/server";
+import { compute, decision, defineWorkflow, end, type PureContext } from "${NAME}";
+import type { Workflow } from "${NAME}/workflows";
 import { z } from "zod";
 
 const manager = defineResourceManager({
@@ -182,4 +184,24 @@ export default defineResource(manager, { key: "one", spec: { count: 1 } });
 defineResource(manager, { key: "two", spec: { count: "2" } });
 export type Resource = ManagedResource<{ count: number }, { seen: number }>;
 export const server: Server = createServer({ home: "/nowhere", managers: [manager] });
+
+const count = compute({ output: z.number(), run: () => 1 });
+const judge = decision({ choices: ["few", "many"], choose: ({ output }) => (output(count) > 1 ? "many" : "few") });
+const parts = {
+  name: "consumer",
+  input: z.object({}),
+  output: z.number(),
+  startAt: "count" as const,
+  nodes: { count, judge },
+  exits: { done: ({ output }: PureContext) => output(count) },
+};
+export const workflow: Workflow = defineWorkflow({
+  ...parts,
+  edges: { count: "judge", judge: { few: end("done"), many: end("done") } },
+});
+defineWorkflow({
+  ...parts,
+  // @ts-expect-error -- many is missing
+  edges: { count: "judge", judge: { few: end("done") } },
+});
 `;
