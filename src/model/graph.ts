@@ -32,7 +32,7 @@ export type GraphNode = {
   retry?: { times: number; delayMs: number };
   /** The choices of a decision, the exits of an include. */
   cases?: string[];
-  /** True where the node declares how it is undone: run in reverse order when the run is cancelled. */
+  /** True where the node declares how it is undone: in reverse order, when the run is called off. */
   compensates?: true;
   /** Of what it hands over; for a checkpoint, of its answer. */
   outputSchema?: JsonSchema;

@@ -47,8 +47,8 @@ export type ComputeOptions<TOutput, TInput> = CommonOptions<TInput> &
 
 type UndoOptions<TOutput, TInput> = {
   /**
-   * Undoes what the node did: called in reverse order when the run is cancelled. Its safety is that of
-   * the node.
+   * Undoes what the node did: in reverse order, when the run is cancelled or out of time. Its safety
+   * is that of the node.
    */
   compensate?: (ctx: CompensationContext<TOutput, TInput>) => void | Promise<void>;
 };
