@@ -71,6 +71,25 @@ describe("an effect of a node", () => {
     expect(outcome).toMatchObject({ ending: { state: "interrupted", reason: "Ambiguous" } });
   });
 
+  it("that is open is not passed over by an author who catches it", async () => {
+    const node = action({
+      safety: "idempotent",
+      run: async ({ effects }) => {
+        const request = {
+          key: "k",
+          kind: "mail",
+          request: 1,
+          observe: async () => ({ state: "absent" }) as const,
+          apply: () => Promise.reject(new Error("timeout")),
+        };
+        await effects.ensure(request).catch(() => undefined);
+        return "sent, I hope";
+      },
+    });
+    const { outcome } = await run(chain({ node }));
+    expect(outcome).toMatchObject({ ending: { state: "interrupted", reason: "Ambiguous" } });
+  });
+
   it("E-7: that is too young to be seen is waited for", async () => {
     const time = handClock();
     const host = new MemoryRunHost(() => time.now());

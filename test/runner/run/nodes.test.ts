@@ -12,11 +12,12 @@ import {
   loop,
   parallel,
   shell,
+  type Include,
   type PureContext,
   type WorkflowNode,
 } from "../../../src/workflows/index.ts";
 import { MemoryRunHost } from "./support/host.ts";
-import { run } from "./support/run.ts";
+import { gate, run, start } from "./support/run.ts";
 
 const anything = z.object({}).loose();
 
@@ -162,6 +163,67 @@ describe("a run", () => {
       },
     });
   });
+});
+
+describe("an included workflow that is entered again", () => {
+  it("has its new input, and nothing of what it did before", async () => {
+    const once: WorkflowNode<number, { n: number }> = compute({
+      run: ({ input, tryOutput }) => (tryOutput(once) ?? 0) + input.n,
+    });
+    const included = defineWorkflow({
+      name: "included",
+      input: z.object({ n: z.number() }),
+      output: z.number(),
+      startAt: "once",
+      nodes: { once },
+      edges: { once: end("done") },
+      exits: { done: ({ output }) => output(once) },
+    });
+    const inner: Include<number, "done", unknown> = includeWorkflow(included, {
+      input: ({ tryOutput }) => ({ n: (tryOutput(inner) ?? 0) + 10 }),
+    });
+    const after = compute({ run: ({ output }) => output(inner) });
+    const workflow = defineWorkflow({
+      name: "again",
+      input: anything,
+      output: z.number(),
+      startAt: "inner",
+      nodes: { after },
+      includes: { inner },
+      edges: { inner: "after", after: loop("inner", { max: 1, exhausted: end("done") }) },
+      exits: { done: ({ output }) => output(after) },
+    });
+    expect((await run(workflow)).outcome).toMatchObject({ ending: { output: 20 } });
+  });
+});
+
+it("what a branch comes to after another has failed the run is not journaled", async () => {
+  const failed = gate();
+  const late = compute({ run: async () => (await failed.opened, "too late") });
+  const fails = compute({
+    run: () => {
+      throw new Error("no");
+    },
+  });
+  const [fork, join] = [compute({ run: () => null }), compute({ run: () => null })];
+  const workflow = defineWorkflow({
+    name: "branches",
+    input: anything,
+    output: z.unknown(),
+    startAt: "fork",
+    nodes: { fork, late, fails, join },
+    edges: {
+      fork: parallel(["late", "fails"], { join: "join" }),
+      late: "join",
+      fails: "join",
+      join: end("done"),
+    },
+    exits: { done: () => null },
+  });
+  const { host, outcome } = start(workflow);
+  host.onLine = ({ event }) => event === "failed" && failed.open();
+  expect(await outcome).toMatchObject({ ending: { state: "failed", node: "fails" } });
+  expect(host.story).toEqual(["succeeded fork", "failed fails"]);
 });
 
 describe("what is handed over", () => {

@@ -261,5 +261,7 @@ describe("a pause", () => {
     await new Promise<void>((resolve) => (host.onLine = () => resolve()));
     notify("pause");
     expect(await outcome).toMatchObject({ ending: { state: "waiting", reason: "Paused" } });
+    // Neither the delay nor the run's deadline is still waited for.
+    expect(time.waiting()).toBe(0);
   });
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LIMITS } from "../../../../src/model/limits.ts";
 import type { Clock } from "../../../../src/model/ports.ts";
 import { defineWorkflow, end, type WorkflowNode } from "../../../../src/workflows/index.ts";
 
@@ -34,7 +35,8 @@ export function handClock(): Clock & { advance: (ms: number) => void; waiting: (
     monotonic: () => now,
     schedule(callback, delayMs) {
       const timer = (): void => callback();
-      timers.set(timer, now + delayMs);
+      // Longer ones fire at once, as Node's do; systemClock cuts them.
+      timers.set(timer, now + (delayMs > LIMITS.maxTimerMs ? 1 : delayMs));
       return () => timers.delete(timer);
     },
     advance(ms) {
