@@ -5,6 +5,7 @@ import { LIMITS } from "../../src/model/limits.ts";
 import type { TempProject } from "../sources/temp-project.ts";
 import { NOTE_DEFINITION, NOTE_FILE, tempProject } from "../sources/temp-project.ts";
 import { digestOf, verifyInputs } from "../../src/sources/digest.ts";
+import { installedModules } from "../../src/sources/installed.ts";
 import { keys, lines, loadSpecs } from "./loading.ts";
 
 const FOLDER = ".pi/resource-managers";
@@ -340,7 +341,7 @@ describe("a definition that can't be used is a problem at its file", () => {
       }),
     );
     expect(lines(found)).toEqual([
-      `${FOLDER}/bad.resource-manager.ts:1:8: @osolmaz/pi-workflows/nope does not exist; there are @osolmaz/pi-workflows, @osolmaz/pi-workflows/workflows, @osolmaz/pi-workflows/resource-managers, @osolmaz/pi-workflows/server`,
+      `${FOLDER}/bad.resource-manager.ts:1:8: @osolmaz/pi-workflows/nope does not exist; there are ${[...installedModules().keys()].join(", ")}`,
     ]);
   });
 
