@@ -1,7 +1,7 @@
 import { DURATION_FORM, parseDuration } from "../model/duration.ts";
 import { SAFETIES } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
-import { NODE, type NodeDefinition, type WorkflowNode } from "./nodes.ts";
+import { NODE, type NodeDefinition, type AnyNode } from "./nodes.ts";
 import { didYouMean, isRecord, isSchema, show, unknownKeys } from "./problem.ts";
 
 /** What is wrong with an option: undefined where nothing is. */
@@ -114,10 +114,7 @@ const REQUIRED: Record<NodeDefinition["kind"], string[][]> = {
 };
 
 /** Checks the options of one node; paths begin with a dot. */
-export function checkNode(
-  node: WorkflowNode,
-  report: (path: string, message: string) => void,
-): void {
+export function checkNode(node: AnyNode, report: (path: string, message: string) => void): void {
   const { kind, options } = node[NODE] as { kind: NodeDefinition["kind"]; options: unknown };
   if (!isRecord(options)) {
     report("", `${kind}(…) takes an object of options, not ${show(options)}`);

@@ -4,7 +4,7 @@ import type { Graph, GraphEdge, GraphNode, Target } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
 import { checkWorkflow } from "./check.ts";
 import type { CompiledNode, CompiledWorkflow } from "./compiled.ts";
-import type { Include, Workflow } from "./define.ts";
+import type { AnyInclude, Workflow } from "./define.ts";
 import { edgeKind, type End, type Loop, type Parallel } from "./edges.ts";
 import { NODE, type NodeDefinition } from "./nodes.ts";
 import { byCode, workOf } from "./work.ts";
@@ -176,7 +176,7 @@ function targetOf(target: unknown, below: Below): Target {
 }
 
 /** What follows each exit of an include; one that has a single exit may name it straight. */
-function casesOf(edge: unknown, { workflow }: Include): Record<string, unknown> {
+function casesOf(edge: unknown, { workflow }: AnyInclude): Record<string, unknown> {
   const isCases = typeof edge === "object" && edge !== null && edgeKind(edge) === undefined;
   if (isCases) return edge as Record<string, unknown>;
   return Object.fromEntries(Object.keys(workflow.exits).map((exit) => [exit, edge]));

@@ -3,7 +3,7 @@ import type { Duration } from "../model/duration.ts";
 import { rememberSite } from "../resource-managers/site.ts";
 import type { PureContext, Typed } from "./context.ts";
 import type { EdgeOf } from "./edges.ts";
-import type { WorkflowNode } from "./nodes.ts";
+import type { AnyNode, WorkflowNode } from "./nodes.ts";
 
 const WORKFLOW: unique symbol = Symbol.for("pi-workflows.Workflow") as never;
 const INCLUDE: unique symbol = Symbol.for("pi-workflows.Include") as never;
@@ -59,14 +59,14 @@ export type Workflow<
   /** As the author wrote them; `checkWorkflow` says whether they hold together. */
   readonly startAt: string;
   readonly deadline?: string;
-  readonly nodes: Readonly<Record<string, WorkflowNode>>;
-  readonly includes: Readonly<Record<string, Include>>;
+  readonly nodes: Readonly<Record<string, AnyNode>>;
+  readonly includes: Readonly<Record<string, AnyInclude>>;
   readonly edges: Readonly<Record<string, unknown>>;
   readonly exits: Readonly<Record<TExit, (ctx: PureContext<never>) => z.input<TOutput>>>;
 };
 
 /** Another workflow as a part of one; `output(include)` gives what it ended with. */
-export type Include<TOutput = unknown, TExit extends string = string, TInput = never> = Typed<
+export type Include<TOutput = unknown, TExit extends string = string, TInput = unknown> = Typed<
   TOutput,
   TInput
 > & {
@@ -75,6 +75,9 @@ export type Include<TOutput = unknown, TExit extends string = string, TInput = n
   readonly input: (ctx: PureContext<TInput>) => unknown;
   readonly title?: string;
 };
+
+/** An include of whatever workflow. */
+export type AnyInclude = Include<unknown, string, never>;
 
 /**
  * Declares a workflow: a graph of nodes that starts with an input, follows its edges and ends by one
@@ -119,6 +122,6 @@ export function isWorkflow(value: unknown): value is Workflow {
   return typeof value === "object" && value !== null && WORKFLOW in value;
 }
 
-export function isInclude(value: unknown): value is Include {
+export function isInclude(value: unknown): value is AnyInclude {
   return typeof value === "object" && value !== null && INCLUDE in value;
 }

@@ -7,13 +7,19 @@ import type { CompensationContext, NodeContext, PureContext, Typed } from "./con
 /** Marks nodes, whichever copy of this module made them. */
 export const NODE: unique symbol = Symbol.for("pi-workflows.Node") as never;
 
-/** A node of a workflow; `output(node)` gives its `TOutput`. */
-export type WorkflowNode<TOutput = unknown, TInput = never> = Typed<TOutput, TInput> & {
+/**
+ * A node of a workflow; `output(node)` gives its `TOutput`. `TInput` is what it needs of the workflow's
+ * input: nothing where it names no schema of it.
+ */
+export type WorkflowNode<TOutput = unknown, TInput = unknown> = Typed<TOutput, TInput> & {
   readonly [NODE]: NodeDefinition;
 };
 
+/** A node of whatever workflow. */
+export type AnyNode = WorkflowNode<unknown, never>;
+
 /** A decision: its edge names what follows each of its choices. */
-export type DecisionNode<TChoice extends string = string, TInput = never> = WorkflowNode<
+export type DecisionNode<TChoice extends string = string, TInput = unknown> = WorkflowNode<
   TChoice,
   TInput
 > & { readonly choices: readonly TChoice[] };
@@ -196,6 +202,6 @@ function node(kind: NodeDefinition["kind"], options: object): never {
   return Object.freeze(rememberSite(made)) as never;
 }
 
-export function isNode(value: unknown): value is WorkflowNode {
+export function isNode(value: unknown): value is AnyNode {
   return typeof value === "object" && value !== null && NODE in value;
 }

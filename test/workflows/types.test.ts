@@ -214,10 +214,10 @@ describe("what the compiler says of a workflow", () => {
   });
 
   it("lets nodes of a loop read each other once one says its type", () => {
-    const draft: WorkflowNode<string, unknown> = compute({
+    const draft: WorkflowNode<string> = compute({
       run: ({ tryOutput }) => tryOutput(critique) ?? "",
     });
     const critique = compute({ run: ({ output }) => output(draft).toUpperCase() });
-    expectTypeOf(critique).toEqualTypeOf<WorkflowNode<string, unknown>>();
+    expectTypeOf(critique).toEqualTypeOf<WorkflowNode<string>>();
   });
 });
