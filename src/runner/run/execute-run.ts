@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../model/ports.ts";
 import type { RunEnding } from "../../model/run.ts";
-import { LIMITS } from "../../model/limits.ts";
 import type { CompiledWorkflow } from "../../workflows/compiled.ts";
 import { crashed, faultOf } from "../fault.ts";
 import { clean, messageOf } from "../message.ts";
@@ -149,9 +148,8 @@ class Pass {
       this.#notify();
       return;
     }
-    // Timers have a longest time; a run may have longer.
-    const delay = Math.min(remaining, LIMITS.maxTimerMs);
-    this.#cancelDeadline = clock.schedule(() => this.#armDeadline(), delay);
+    // A clock cuts what is longer than a timer may be, so this may be early.
+    this.#cancelDeadline = clock.schedule(() => this.#armDeadline(), remaining);
   }
 
   #end(outcome: RunOutcome): void {
