@@ -104,7 +104,7 @@ describe("commands that read", () => {
       "Status",
       "Conditions",
       "Effects",
-      "Child workflows",
+      "Child runs",
       "Passes",
       "Events",
     ]) {

@@ -149,6 +149,8 @@ describe("an answer that is typed as a word", () => {
 
   it("is shown by example, as a shell takes it", () => {
     expect(answerExamples(yesNo)).toEqual(["yes", "no"]);
+    expect([answerExamples(undefined), answerExamples({})]).toEqual([[], []]);
+    expect(answerExamples({ type: "integer", minimum: 1 })).toEqual(["1"]);
     expect(answerExamples({ enum: ["it's late", "merge"] })).toEqual([`'it'\\''s late'`, "merge"]);
     expect(
       answerExamples({

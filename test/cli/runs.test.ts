@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -303,5 +304,37 @@ describe("a run that goes wrong, or is steered", () => {
     expect(texts[2]).toContain("publishing with");
     for (const text of texts) expect(text).not.toContain(secret);
     expect(await ok(["run", "show", id, "--inputs", "--show-secrets"])).toContain(secret);
+  });
+});
+
+describe("a run of a project whose sync follows a branch", () => {
+  const workspace = makeWorkspace();
+  const { ok, write, project } = workspace;
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-C", project, "-c", "user.name=Ada", "-c", "user.email=a@b.c", ...args], {
+      stdio: "pipe",
+    });
+  const commit = () => {
+    git("add", "--all");
+    git("commit", "--quiet", "--message", "workflow");
+  };
+
+  it("is tried again with the code of its commits, not with what is being edited", async () => {
+    write(FILE, RELEASE.replace("test ! -e broken", "false"));
+    write(".pi/resources/.gitkeep", "");
+    git("init", "--quiet", "--initial-branch=main");
+    commit();
+    await ok(["sync", "enable"]);
+    await ok(["sync", "now"]);
+    const first = await started(workspace);
+    write(FILE, RELEASE);
+    const retry = async (id: string) =>
+      /^release (\w{8})/.exec(await ok(["run", "retry", id]))?.[1] ?? "";
+    const second = await retry(first);
+    expect(await ok(["run", "wait", second], { code: 1 })).toContain("build failed");
+    commit();
+    await ok(["sync", "now"]);
+    const third = await retry(second);
+    expect(await ok(["run", "wait", third], { code: 3 })).toContain("ask asks");
   });
 });

@@ -15,6 +15,9 @@ import { shortId } from "../runs/ids.ts";
 import { presentableStored } from "../runs/secrets.ts";
 import type { Action } from "../verb.ts";
 
+/** Examples of an answer that errors and the terminal show. */
+const EXAMPLES = 3;
+
 /** What an answer is to: a question that is asked, or one that will be. */
 type Asked = Pick<RunQuestion, "node" | "schema"> & { message?: string };
 
@@ -64,7 +67,7 @@ async function answerOf(
   given: string | undefined,
 ): Promise<Json> {
   const { node, schema, message } = asked;
-  const examples = answerExamples(schema).slice(0, 3).join(" or ");
+  const examples = answerExamples(schema).slice(0, EXAMPLES).join(" or ") || "JSON";
   const text = given ?? (await askOnTerminal(cli, asked, examples));
   const argument = { what: "answer", example: JSON.stringify(exampleOf(schema ?? {})) };
   const hint = `${message === undefined ? "" : `It asks: ${message} `}Answer with ${examples}.`;

@@ -51,10 +51,16 @@ function isJsonText(word: string): boolean {
   return word.startsWith('"') || word.startsWith("{");
 }
 
-/** Answers that a schema takes, as they may be typed: a few examples, the most likely first. */
+/**
+ * Answers that a schema takes, as they may be typed: a few examples, the most likely first; none
+ * where nothing is known of what it takes, or it takes anything.
+ */
 export function answerExamples(schema: JsonSchema | undefined): string[] {
   const wrap = wrapOf(schema);
-  if (wrap === undefined) return [quoted(JSON.stringify(exampleOf(schema ?? {})))];
+  if (wrap === undefined) {
+    const example = exampleOf(schema ?? {});
+    return example === null ? [] : [quoted(JSON.stringify(example))];
+  }
   const options = wrap.schema["enum"] as Json[] | undefined;
   if (options) return options.map((option) => quoted(wordOf(option)));
   return wrap.schema["type"] === "boolean" ? ["yes", "no"] : ["'TEXT'"];
