@@ -38,6 +38,8 @@ export type Visit = AttemptRef & {
   state: "ready" | "begun" | "stopped" | "ambiguous";
   /** Attempts that failed, of those that count against its retries. */
   failures: number;
+  /** Its last attempt but this one had begun, and nobody saw how it ended. */
+  unseen?: true;
 };
 
 /**

@@ -132,7 +132,7 @@ function fail(transition: Transition, visit: Visit, event: Of<"failed">): void {
   const times = nodeOf(transition, visit)?.retry?.times ?? 0;
   const goesOn = phase === "running" || visit.compensation === true;
   if (goesOn && event.retryable && visit.failures < times) {
-    again(transition, visit, visit.failures + 1);
+    again(transition, visit, { failures: visit.failures + 1 });
     return;
   }
   replace(transition, visit, undefined);
@@ -210,7 +210,7 @@ function recoverVisit(transition: Transition, visit: Visit): void {
     replace(transition, visit, undefined);
   } else if (isManual(transition, visit)) park(transition, visit);
   // Of a run that is being cancelled too: only so is it known whether there is something to undo.
-  else again(transition, visit);
+  else again(transition, visit, { unseen: true });
 }
 
 function isQuestion(transition: Transition, visit: Visit): boolean {

@@ -59,8 +59,13 @@ function delayOf(node: GraphNode | undefined, failures: number): number {
 }
 
 /** Makes the visit's next attempt. */
-export function again(transition: Transition, visit: Visit, failures = visit.failures): void {
-  const next: Visit = { ...visit, state: "ready", attempt: visit.attempt + 1, failures };
+export function again(
+  transition: Transition,
+  visit: Visit,
+  of: { failures?: number; unseen?: true } = {},
+): void {
+  const { unseen: _unseen, ...known } = visit;
+  const next: Visit = { ...known, state: "ready", attempt: visit.attempt + 1, ...of };
   replace(transition, visit, next);
   execute(transition, next);
 }
@@ -155,14 +160,21 @@ function arrive(
 /** Lets nothing more begin, and calls off what runs, because the run will end like this. */
 export function stop(transition: Transition, ending: RunEnding): void {
   const { state } = transition;
+  const wasPaused = state.paused;
   state.phase = "stopping";
   state.ending = ending;
   state.paused = false;
-  state.active = state.active.flatMap((visit) => stopped(transition, visit) ?? []);
+  const { active } = state;
+  state.active = active.flatMap((visit) => stopped(transition, visit, wasPaused) ?? []);
 }
 
-function stopped(transition: Transition, visit: Visit): Visit | undefined {
+function stopped(transition: Transition, visit: Visit, wasPaused: boolean): Visit | undefined {
   if (visit.state === "ambiguous") return matters(transition, visit) ? visit : undefined;
+  if (visit.state === "ready" && visit.unseen && matters(transition, visit)) {
+    // Only its end tells whether there is something to undo. In a pause it was called off.
+    if (wasPaused) execute(transition, visit);
+    return visit;
+  }
   const runs = visit.state !== "ready" && nodeOf(transition, visit)?.kind !== "checkpoint";
   transition.commands.push({ do: "abort", begun: runs, ...refOf(visit) });
   return runs ? { ...visit, state: "stopped" } : undefined;

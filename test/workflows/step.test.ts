@@ -55,6 +55,18 @@ const fragile = compile(
   }),
 ).graph;
 
+const undoable = compile(
+  defineWorkflow({
+    ...fields,
+    startAt: "create",
+    nodes: {
+      create: action({ safety: "idempotent", run: () => null, compensate: () => undefined }),
+    },
+    edges: { create: end("done") },
+    exits,
+  }),
+).graph;
+
 describe("one step", () => {
   it("retries after a delay that doubles up to a bound, and then fails the run with the reason", () => {
     const { step: take } = stepper(fragile);
@@ -171,6 +183,33 @@ describe("one step", () => {
     ]);
     expect(take({ ...about(1, "send"), event: "released", by: "me" })).toEqual([
       { do: "execute", delayMs: 0, visit: 1, node: "send", attempt: 2 },
+    ]);
+  });
+
+  it("sees to its end, when the run is cancelled, an attempt whose first try nobody saw end", () => {
+    const { step: take } = stepper(undoable);
+    take({ event: "start" });
+    take({ ...about(1, "create"), event: "begun" });
+    const retried = { do: "execute", delayMs: 0, visit: 1, node: "create", attempt: 2 };
+    expect(take({ event: "recovered", at: 0 })).toEqual([retried]);
+    expect(take({ event: "cancel", by: "me", at: 0 })).toEqual([]);
+    expect(take({ event: "recovered", at: 0 })).toEqual([retried]);
+    expect(take({ ...about(1, "create", 2), event: "succeeded" })).toEqual([
+      { do: "execute", delayMs: 0, visit: 1, node: "create", attempt: 1, compensation: true },
+    ]);
+    expect(
+      take({ ...about(1, "create", 1), event: "succeeded", compensation: true }),
+    ).toMatchObject([{ do: "end", ending: { state: "failed", reason: "Cancelled" } }]);
+  });
+
+  it("makes such an attempt after all where a pause had called it off", () => {
+    const { step: take } = stepper(undoable);
+    take({ event: "start" });
+    take({ ...about(1, "create"), event: "begun" });
+    take({ event: "recovered", at: 0 });
+    expect(take({ event: "pause" })).toMatchObject([{ do: "abort", begun: false }, { do: "end" }]);
+    expect(take({ event: "cancel", by: "me", at: 0 })).toEqual([
+      { do: "execute", delayMs: 0, visit: 1, node: "create", attempt: 2 },
     ]);
   });
 });
