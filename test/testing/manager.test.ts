@@ -10,9 +10,9 @@ import { testManager } from "../../src/testing/index.ts";
 const doors = new Set<string>();
 let calls = 0;
 
-const door = defineResourceManager<{ name: string; shut?: boolean }, { opened: number }>({
+const door = defineResourceManager<{ name: string; shut: boolean }, { opened: number }>({
   name: "door",
-  spec: z.object({ name: z.string().min(1), shut: z.boolean().optional() }),
+  spec: z.object({ name: z.string().min(1), shut: z.boolean().default(false) }),
   initialStatus: () => ({ opened: 0 }),
   async reconcile(ctx, { spec, metadata, status }) {
     if (metadata.deletionTimestamp !== undefined) {
@@ -56,7 +56,7 @@ describe("testManager", () => {
     expect(test.ready).toBe("false/Shut");
     await test.pass();
     expect(test.clock.now() - began).toBe(60_000);
-    test.change({ name: "front" });
+    test.change({ name: "front", shut: false });
     await test.pass("spec");
     expect(test.requests.get("inspect:2")?.input).toEqual({ name: "front" });
     test.endRun("inspect:2", "succeeded");
@@ -76,7 +76,7 @@ describe("testManager", () => {
   ] as const)("a process that dies at %s leaves one call of the provider", async (point, once) => {
     calls = 0;
     doors.clear();
-    const test = testManager(door, { spec: { name: "back" } });
+    const test = testManager(door, { spec: { name: "back", shut: false } });
     await test.pass();
     test.endRun("inspect:1", "succeeded");
     test.crashAt = point;
@@ -86,7 +86,7 @@ describe("testManager", () => {
   });
 
   it("refuses a spec that does not fit the manager's schema", () => {
-    expect(() => testManager(door, { spec: { name: "" } })).toThrow(/name/);
+    expect(() => testManager(door, { spec: { name: "", shut: false } })).toThrow(/name/);
   });
 
   it("D-1: a deleted resource without a finalizer is gone at once", () => {
