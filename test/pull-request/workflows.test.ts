@@ -46,7 +46,7 @@ function inputOf(changes: Record<string, unknown> = {}) {
 }
 const repairOf = (agents: AgentScript, changes: Record<string, unknown> = {}) =>
   testWorkflow(repairPullRequest, {
-    input: inputOf({ test: TEST, ...changes }) as never,
+    input: inputOf({ test: TEST, ...changes }),
     agents,
   });
 
@@ -76,7 +76,7 @@ describe("repair-pull-request", () => {
   it("gives up after three tries, and leaves no worktree", async () => {
     const input = inputOf({ test: TEST });
     const agents = () => ({ summary: "I did nothing" });
-    const run = testWorkflow(repairPullRequest, { input: input as never, agents });
+    const run = testWorkflow(repairPullRequest, { input: input, agents });
     await run.run();
     expect(run.questions).toHaveLength(3);
     expect(run.output).toMatchObject({ tests: { passed: false }, changes: [] });
@@ -133,7 +133,7 @@ describe("review-pull-request", () => {
       { path: "check.mjs", severity: "blocking" as const, message: "I do not like it" },
     ];
     const run = testWorkflow(reviewPullRequest, {
-      input: inputOf() as never,
+      input: inputOf(),
       agents: ({ prompt, tools, cwd }) => {
         expect(prompt).toContain("+41");
         expect(tools).toEqual(["read", "grep", "find", "ls"]);
@@ -150,10 +150,10 @@ describe("review-pull-request", () => {
 
   it("a runner that dies anywhere leaves the same review", async () => {
     const agents: AgentScript = () => ({ summary: "Fine", findings: [] });
-    const whole = testWorkflow(reviewPullRequest, { input: inputOf() as never, agents });
+    const whole = testWorkflow(reviewPullRequest, { input: inputOf(), agents });
     await whole.run();
     for (const lines of [1, 3, 5, 7]) {
-      const run = testWorkflow(reviewPullRequest, { input: inputOf() as never, agents });
+      const run = testWorkflow(reviewPullRequest, { input: inputOf(), agents });
       await run.crashAfter(lines);
       await run.run();
       expect(run.output).toEqual(whole.output);

@@ -110,7 +110,11 @@ describe("memory", () => {
   });
 
   it("A-5: holds nothing of a load with a problem that belongs to no spec file", () => {
-    const memory = remember(loaded(SPECS, { desired: [], problems: [problem(".")] }), undefined, APPLIED);
+    const memory = remember(
+      loaded(SPECS, { desired: [], problems: [problem(".")] }),
+      undefined,
+      APPLIED,
+    );
     expect(memory.files.size).toBe(0);
   });
 
