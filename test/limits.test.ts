@@ -59,6 +59,7 @@ const PROOFS: Record<keyof typeof LIMITS, string> = {
   resolveMs: "resolver/limits.test.ts",
   evaluateMs: "resolver/limits.test.ts",
   resolverHeapMiB: "resolver/limits.test.ts",
+  resolverOutput: "resolver/limits.test.ts",
   runnerHeapMiB: "runner/limits.test.ts",
   runnerRecycleBytes: "runner/limits.test.ts",
   runnerRecycleMs: "runner/limits.test.ts",
@@ -106,6 +107,7 @@ const PROOFS: Record<keyof typeof LIMITS, string> = {
   runLog: "store/runs.test.ts",
   runsKept: "store/runs.test.ts",
   removedKeptMs: "store/history.test.ts",
+  restoredDoubtMs: "store/restore.test.ts",
 };
 
 describe("every limit", () => {

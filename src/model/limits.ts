@@ -91,6 +91,8 @@ export const LIMITS = {
   /** Evaluating one spec file or definition: past this it counts as an endless loop. */
   evaluateMs: 10 * SECOND,
   resolverHeapMiB: 1_024,
+  /** What one load may come to: bytes of manifests, definitions and problems. */
+  resolverOutput: 256 * MiB,
   /** A runner's heap (MiB), the resident size (bytes) and age past which it is replaced. */
   runnerHeapMiB: 512,
   runnerRecycleBytes: 400 * MiB,
@@ -162,6 +164,11 @@ export const LIMITS = {
   runsKept: 200,
   /** A removed resource's history is kept this long, and longer while an effect of it is open. */
   removedKeptMs: 30 * 24 * 60 * MINUTE,
+  /**
+   * Around a restore: effects that ended so shortly before it are looked at once more, and what is made
+   * so shortly after it counts as made anew.
+   */
+  restoredDoubtMs: 7 * 24 * 60 * MINUTE,
 } as const;
 
 /** Bytes of `text` in UTF-8. */

@@ -1,26 +1,30 @@
 // The resolver's child process: loads what one request asks for, reports, and exits.
+import { Socket } from "node:net";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { bundler } from "../sources/bundler.ts";
 import { load, type LoadSink } from "../sources/load.ts";
+import { createFrameReader, encodeFrame } from "./frames.ts";
 import { markWriter } from "./resolver-marks.ts";
 import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
 import { writeResults } from "./resolver-results.ts";
 
-const exit = process.exit.bind(process);
-const send = process.send?.bind(process);
-if (send === undefined) {
-  console.error("This program is started by pi-workflows itself.");
-  exit(2);
-}
-// Project code can't speak in this program's name by accident.
-delete process.send;
-
-process.once("disconnect", killGroup);
-process.once("message", (request) => {
-  isAsked = true;
-  void answer(request as ResolverRequest);
-});
+const exit: (code: number) => never = process.exit.bind(process);
+/** REPORTS_FD of resolver-protocol.ts, whose checks are the parent's. */
+const FD = 3;
 let isAsked = false;
+const channel = openChannel();
+channel.on("error", killGroup).on("close", killGroup);
+channel.on(
+  "data",
+  createFrameReader(
+    Number.MAX_SAFE_INTEGER,
+    (request) => {
+      isAsked = true;
+      void answer(JSON.parse(request) as ResolverRequest);
+    },
+    killGroup,
+  ).push,
+);
 // Started ahead, it has time to start the bundler, which every load needs.
 setTimeout(() => {
   // Whatever is wrong with it, the load will meet it again.
@@ -56,6 +60,15 @@ function killGroup(): void {
   }
 }
 
+function openChannel(): Socket {
+  try {
+    return new Socket({ fd: FD, readable: true, writable: true });
+  } catch {
+    console.error("This program is started by pi-workflows itself.");
+    return exit(2);
+  }
+}
+
 function sinkOf({ exactMarks }: ResolverRequest): LoadSink {
   let mark = markWriter(exactMarks);
   return {
@@ -77,6 +90,6 @@ function sinkOf({ exactMarks }: ResolverRequest): LoadSink {
 /** Resolves when the report has left this process, so that reports do not pile up in memory. */
 function report(message: ResolverReport): Promise<void> {
   return new Promise((resolve, reject) => {
-    send?.(message, undefined, undefined, (error) => (error === null ? resolve() : reject(error)));
+    channel.write(encodeFrame(message), (error) => (error ? reject(error) : resolve()));
   });
 }

@@ -69,11 +69,30 @@ export function readMarks(
       take(start === -1 ? rest : rest.slice(0, start));
       rest = start === -1 ? "" : rest.slice(start);
       const end = rest.indexOf("\n");
-      if (end === -1) break;
-      file = (JSON.parse(rest.slice(START.length, end)) as string) || undefined;
-      rest = rest.slice(end + 1);
+      if (end === -1 && rest.length <= LONGEST_MARK) break;
+      const mark = end > LONGEST_MARK ? undefined : parseMark(rest.slice(START.length, end));
+      if (mark === undefined) {
+        // What only begins like a mark is output too.
+        take(rest.slice(0, START.length));
+        rest = rest.slice(START.length);
+      } else {
+        file = mark || undefined;
+        rest = rest.slice(end + 1);
+      }
     }
     onMark(file);
   });
   return () => output;
+}
+
+/** Characters: a path as JSON, every one of its bytes escaped. */
+const LONGEST_MARK = 32 * 1_024;
+
+function parseMark(json: string): string | undefined {
+  try {
+    const mark: unknown = JSON.parse(json);
+    return typeof mark === "string" ? mark : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,14 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { installationUrl } from "../model/installation.ts";
 import type { Desired } from "../model/manifest.ts";
 import { type RawOutput, readMarks } from "./resolver-marks.ts";
-import type { ResolverReport, ResolverRequest } from "./resolver-protocol.ts";
-import { readResults, RESULTS_FD } from "./resolver-results.ts";
+import { encodeFrame } from "./frames.ts";
+import { REPORTS_FD, type ResolverReport, type ResolverRequest } from "./resolver-protocol.ts";
+import { NOT_OURS, readReports } from "./resolver-reports.ts";
 
 /** Limits of one try, as LIMITS has them; tests use smaller ones. */
-export type ResolverLimits = { resolveMs: number; evaluateMs: number; resolverHeapMiB: number };
+export type ResolverLimits = {
+  resolveMs: number;
+  evaluateMs: number;
+  resolverHeapMiB: number;
+  resolverOutput: number;
+};
 
 /** How a child ended. `file` is what it was evaluating, if anything. */
 export type ResolverEnd =
@@ -16,7 +22,13 @@ export type ResolverEnd =
   | { kind: "failed"; message: string }
   | { kind: "aborted" }
   | { kind: "overall-limit"; file: string | undefined }
-  | { kind: "fault"; file: string | undefined; message: string };
+  | {
+      kind: "fault";
+      file: string | undefined;
+      message: string;
+      /** Nothing that it reported can be relied on. */
+      spoilt?: true;
+    };
 
 export type ResolverRun = {
   request: ResolverRequest;
@@ -38,6 +50,8 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   const child = run.child ?? startResolver(run.request.project, run.limits);
   let end: ResolverEnd | undefined;
   let file: string | undefined;
+  /** The last one that was evaluated: a child goes on while it is found out. */
+  let last: string | undefined;
   const stop = (how: ResolverEnd): void => {
     end ??= how;
     killGroup(child);
@@ -45,22 +59,33 @@ export async function runResolver(run: ResolverRun): Promise<ResolverEnd> {
   const watch = watchProgress(run, () => file, stop);
   const output = readMarks(child.stdout as Readable, (marked) => {
     file = marked;
+    last = marked ?? last;
     watch.progress();
   });
-  readResults(child.stdio[RESULTS_FD] as Readable, run.onDesired);
+  let refusal: string | undefined;
+  const isWhole = readReports(child, {
+    limit: run.limits.resolverOutput,
+    onDesired: run.onDesired,
+    onReport(report) {
+      if (report.kind === "done" || report.kind === "failed") end ??= report;
+      else run.onReport(report);
+    },
+    onRefusal(why) {
+      refusal = why;
+      // The mark that says whose code it was has been written, but may not have been read.
+      setImmediate(() => stop(spoiltBy(last, why)));
+    },
+  });
   const onAbort = (): void => stop({ kind: "aborted" });
   run.signal?.addEventListener("abort", onAbort);
   if (run.signal?.aborted === true) onAbort();
-  child.on("message", (message) => {
-    const report = message as ResolverReport;
-    if (report.kind === "done" || report.kind === "failed") end ??= report;
-    else run.onReport(report);
-  });
-  child.send(run.request, () => undefined);
+  (child.stdio?.[REPORTS_FD] as Writable | undefined)?.write(encodeFrame(run.request));
   const { code, signal, error } = await ended(child);
   watch.stop();
   run.signal?.removeEventListener("abort", onAbort);
   if (error !== undefined) return { kind: "failed", message: error.message };
+  if (end?.kind === "done" && !isWhole()) refusal = NOT_OURS;
+  if (refusal !== undefined) return spoiltBy(last, refusal);
   const raw = output();
   if (end?.kind === "done" && raw !== undefined) return wroteDirectly(raw);
   return end ?? diedOf({ code, signal, file, output: raw?.text ?? "" }, run.limits);
@@ -78,13 +103,12 @@ export function startResolver(project: string, limits: ResolverLimits): ChildPro
   ];
   // The kernel ends an endless loop whose parent has died and can't any more.
   const seconds = Math.ceil((4 * limits.resolveMs) / 1_000);
-  const script = `ulimit -t ${seconds}; exec "$@" 2>&1`;
+  const script = `ulimit -c 0; ulimit -t ${seconds}; exec "$@" 2>&1`;
   return spawn("/bin/sh", ["-c", script, "sh", ...node, program], {
     cwd: project,
     // A group of its own, so that what project code starts can be ended with it.
     detached: true,
-    stdio: ["ignore", "pipe", "ignore", "ipc", "pipe"],
-    serialization: "json",
+    stdio: ["ignore", "pipe", "ignore", "pipe", "pipe"],
     env: environment(),
   });
 }
@@ -160,6 +184,10 @@ export function killGroup(child: ChildProcess): void {
   } catch {
     // The group is gone already.
   }
+}
+
+function spoiltBy(file: string | undefined, message: string): ResolverEnd {
+  return { kind: "fault", file, message, spoilt: true };
 }
 
 function wroteDirectly({ text, file }: RawOutput): ResolverEnd {

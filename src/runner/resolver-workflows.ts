@@ -16,6 +16,7 @@ import type { ResolverLimits } from "./resolver-process.ts";
 /** Whether a child was at workflows when it ended, so that the specs need not be loaded again. */
 export function isOfWorkflows({ end, specsLoaded }: Attempt): boolean {
   if (!specsLoaded || !(end.kind === "fault" || end.kind === "overall-limit")) return false;
+  if (end.kind === "fault" && end.spoilt) return false;
   return end.file === undefined || isDefinition(WORKFLOWS, end.file);
 }
 

@@ -65,6 +65,5 @@ export function openWarmResolver(): WarmResolver {
 function setRef(child: ChildProcess, isRef: boolean): void {
   const change = isRef ? "ref" : "unref";
   child[change]();
-  child.channel?.[change]();
   for (const pipe of child.stdio) (pipe as Socket | null)?.[change]?.();
 }

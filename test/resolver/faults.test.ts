@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { installationUrl } from "../../src/model/installation.ts";
 import { LIMITS } from "../../src/model/limits.ts";
+import { encodeFrame } from "../../src/runner/frames.ts";
 import { NOTE_DEFINITION, NOTE_FILE, tempProject } from "../sources/temp-project.ts";
 import { keys, lines, loadSpecs } from "./loading.ts";
 
@@ -58,6 +59,32 @@ describe("a spec file that its process does not survive is named, and the rest i
     const found = await loadSpecs(project(text), FILES, {}, limits);
     expect(lines(found)).toEqual([`bad.resource.ts:1:1: ${message}`]);
     expect(keys(found)).toEqual(["note fine", "note good"]);
+  });
+
+  // The descriptors of marks, reports and results: project code runs in the process that has them.
+  it.each([
+    [1, '"\\0\\0{ garbage\\n"'],
+    [1, '"\\0[1]\\n"'],
+    [1, '"\\0" + "x".repeat(100_000)'],
+    [3, '"{ garbage\\n"'],
+    [3, 'JSON.stringify({ kind: "managers", items: [{ name: 7 }] }) + "\\n"'],
+    [3, 'JSON.stringify({ kind: "problems", items: null }) + "\\n"'],
+    [3, '"{}\\n"'],
+    [3, '"null\\n"'],
+    [4, "Uint8Array.of(255, 255, 255, 255, 255, 255, 255, 255, 1)"],
+    [4, "Uint8Array.of(200, 0, 0, 0, 0, 0, 0, 0)"],
+    [4, "Uint8Array.of(1)"],
+    [4, 'Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from("{}")])'],
+    [4, 'Buffer.concat([Buffer.from([4, 0, 0, 0, 0, 0, 0, 0]), Buffer.from("[{}]")])'],
+  ])("what it writes to descriptor %d is refused: %s", async (fd, bytes) => {
+    const made = project(
+      `import { writeSync } from "node:fs";\nwriteSync(${fd}, ${bytes});\nexport default [];`,
+    );
+    const found = await loadSpecs(made, FILES);
+    expect(lines(found).join("\n")).toMatch(
+      /wrote .* (?:of|to) .*its process; spec files only return data/,
+    );
+    expect(keys(found)).not.toContain("note bad");
   });
 
   it("what it started dies with it", async () => {
@@ -197,7 +224,7 @@ describe("the resolver", () => {
     const scratch = tempProject({ ".keep": "" });
     const program = fileURLToPath(installationUrl("dist/runner/resolver-child.js"));
     const child = spawn(process.execPath, [program], {
-      stdio: ["ignore", "pipe", "inherit", "ipc", "ignore"],
+      stdio: ["ignore", "pipe", "inherit", "pipe", "ignore"],
       detached: true,
     });
     const ended = once(child, "exit");
@@ -208,17 +235,13 @@ describe("the resolver", () => {
       managers: [],
       skip: [],
     };
-    child.send({
-      ...request,
-      globalFolder: made.path("none"),
-      scratch: scratch.root,
-      evaluateMs: 60_000,
-      exactMarks: true,
-    });
+    const channel = child.stdio[3] as Duplex;
+    const more = { globalFolder: made.path("none"), scratch: scratch.root };
+    channel.write(encodeFrame({ ...request, ...more, evaluateMs: 60_000, exactMarks: true }));
     // The mark says that the file is being evaluated.
     for await (const chunk of child.stdout as Readable)
       if (String(chunk).includes("bad.resource.ts")) break;
-    child.disconnect();
+    channel.destroy();
     expect(await ended).toEqual([null, "SIGKILL"]);
   });
 

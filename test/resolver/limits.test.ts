@@ -74,3 +74,23 @@ it("LIMITS.resolverHeapMiB: the child is started with that heap", async () => {
   expect(lines(found)).toEqual([]);
   expect(keys(found)).toEqual([`note --max-old-space-size=${LIMITS.resolverHeapMiB}`]);
 });
+
+it("LIMITS.resolverOutput: results of that size are taken, and larger ones are not", async () => {
+  const project = tempProject({
+    [NOTE_FILE]: NOTE_DEFINITION,
+    "many.resource.json": JSON.stringify(
+      Array.from({ length: 200 }, (_, index) => ({
+        resourceManager: "note",
+        key: `note ${index}`,
+        spec: { title: "t" },
+      })),
+    ),
+  });
+  const load = (resolverOutput: number) =>
+    loadSpecs(project, ["many.resource.json"], {}, { resolverOutput });
+  const taken = await load(LIMITS.resolverOutput);
+  expect(keys(taken)).toHaveLength(200);
+  const refused = await load(10_000);
+  expect(lines(refused).join()).toContain("its results are larger than 10000 bytes");
+  expect(keys(refused)).toEqual([]);
+});
