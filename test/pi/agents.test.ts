@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -84,6 +84,33 @@ describe.each(PIS)("an agent by Pi $version", (pi) => {
 
     expect(await answer).toEqual({ state: "answered", value });
     expect(texts.join("\n")).toMatch(/✗ Validation failed[^]*parts\.0\.parts/);
+  });
+
+  it("keeps tools for files in the agent's folder, whatever the path is like", async () => {
+    const secret = path.join(machine.root, "secret.txt");
+    const made = path.join(machine.root, "made.txt");
+    writeFileSync(secret, "private words");
+    symlinkSync(secret, path.join(machine.project, "link"));
+    symlinkSync(made, path.join(machine.project, "dangling"));
+    const ways = ["../secret.txt", "@../secret.txt", secret, `file://${secret}`, "link"];
+    const reads = ways.map((where) => ({ name: "read", arguments: { path: where } }));
+    const writes = ["dangling", made, "~/.profile"].map((where) => ({
+      name: "write",
+      arguments: { path: where, content: "echo mine" },
+    }));
+    const inside = { name: "write", arguments: { path: "new/notes.txt", content: "fine" } };
+    const lists = { name: "ls", arguments: { path: machine.home } };
+    provider.queue({ calls: [...reads, lists, ...writes, inside] }, submits(7));
+
+    const tools = ["read", "write", "ls"];
+    const { answer, texts } = ask(agents, machine, { conversation: "kept", tools });
+
+    expect(await answer).toEqual({ state: "answered", value: 7 });
+    await agents.close("run-1", "kept");
+    expect(texts.join("\n").match(/work in this folder only/g)).toHaveLength(ways.length + 4);
+    expect(JSON.stringify(provider.requests)).not.toContain("private words");
+    expect([made, path.join(machine.home, ".profile")].filter(existsSync)).toEqual([]);
+    expect(readFileSync(path.join(machine.project, "new/notes.txt"), "utf8")).toBe("fine");
   });
 
   it("refuses to go on in a conversation with other tools", async () => {

@@ -9,9 +9,10 @@ import { maskSecrets } from "../../model/secret-text.ts";
 import type { PiAgentOptions, PiLimits } from "./agents.ts";
 import { AnswerWatch, failed } from "./answer.ts";
 import { answerParameters } from "./answer-schema.ts";
-import { ANSWER_FILE, ANSWER_TOOL } from "./answer-tool.ts";
+import { ANSWER_FILE, ANSWER_TOOL, KEPT_IN } from "./answer-tool.ts";
 import { watchCallOff } from "./call-off.ts";
 import { piEnvironment } from "./environment.ts";
+import { isKeptIn } from "./folder.ts";
 import { nodeTooOld, PiUnusable, type PiFinder } from "./installation.ts";
 import { piCommand, type Surroundings } from "./launch.ts";
 import { PiProcess, type PiEnd } from "./process.ts";
@@ -168,11 +169,13 @@ export class Conversation {
     const installation = await finder.find();
     // It may have been called off meanwhile, and nobody listens to this.
     if (this.#ended) throw new Error("the conversation has ended");
+    const { cwd, tools } = this.#surroundings;
+    const own = { [ANSWER_FILE]: this.#answerFile, ...(isKeptIn(tools) ? { [KEPT_IN]: cwd } : {}) };
     const process = new PiProcess({
       ...this.#services,
       command: piCommand(installation, this.#surroundings),
-      cwd: this.#surroundings.cwd,
-      env: { ...piEnvironment(env), ...credentials, [ANSWER_FILE]: this.#answerFile },
+      cwd,
+      env: { ...piEnvironment(env), ...credentials, ...own },
       onEvent: (record) => this.#listen(record),
     });
     this.#process = process;
