@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "vitest";
-import { buildAll } from "../../e2e/stage.ts";
+import { buildCommandLine } from "../../cli/command-line.ts";
 import type { InstalledPi } from "../../pi/support/installed.ts";
 import { createPiMachine, type Lifetime, type PiMachine } from "../../pi/support/machine.ts";
 import { startPi, type Person, type PiRecord, type PiRpc } from "../../pi/support/rpc.ts";
@@ -15,7 +15,7 @@ export const EXTENSION = path.join(ROOT, "dist/extension/index.js");
 
 /** Builds the extension and all that it starts. */
 export function buildExtension(): void {
-  buildAll();
+  buildCommandLine();
   ensureBuilt("src/extension/index.ts");
 }
 

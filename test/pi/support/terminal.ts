@@ -40,6 +40,8 @@ export class PiTerminal {
       });
     });
     test.onTestFinished(async () => {
+      // A test that ran out of time shows what it was looking at.
+      if (this.#looks.size > 0) console.error(this.screen().join("\n"));
       this.#process.kill("SIGKILL");
       await this.ended;
       this.#terminal.dispose();
