@@ -50,7 +50,7 @@ export type AgentAnswer =
 
 /** Something that answers: the real Pi, or a script in tests. Never rejects. */
 export type AgentPort = {
-  /** `onText` gets the transcript as it is made: prompts, answers, tool calls. */
+  /** `onText` gets the transcript as it is made, one saying at a time: prompts, answers, tool calls. */
   ask(
     request: AgentRequest,
     onText: (text: string) => void,

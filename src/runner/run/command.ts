@@ -18,6 +18,7 @@ export type Command = {
   env: Readonly<Record<string, string>>;
   /** Ends it: first SIGTERM, after LIMITS.killGraceMs SIGKILL, of all that it started. */
   signal: AbortSignal;
+  /** Gets what it prints as it comes; the last line of a stream always has its end. */
   onOutput: (stream: "stdout" | "stderr", text: string) => void;
 };
 
@@ -88,11 +89,21 @@ type Captures = { stdout: OutputCapture; stderr: OutputCapture };
 function listen(child: ChildProcess, { onOutput }: Command, captures: Captures): void {
   for (const name of ["stdout", "stderr"] as const) {
     const decoder = new StringDecoder("utf8");
+    let isOpen = false;
+    const say = (text: string): void => {
+      if (text === "") return;
+      isOpen = !text.endsWith("\n");
+      onOutput(name, text);
+    };
     child[name]?.on("data", (chunk: Buffer) => {
       captures[name].push(chunk);
-      onOutput(name, decoder.write(chunk));
+      say(decoder.write(chunk));
     });
-    child[name]?.on("end", () => onOutput(name, decoder.end()));
+    child[name]?.on("close", () => {
+      say(decoder.end());
+      // Else readers would wait for the rest of the line, and nobody could tell that there is none.
+      if (isOpen) say("\n");
+    });
   }
 }
 

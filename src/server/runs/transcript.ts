@@ -2,6 +2,7 @@ import { LIMITS, truncate } from "../../model/limits.ts";
 
 /** An agent's transcript on its way to the run's log. */
 export type Transcript = {
+  /** One saying: it gets a line of its own, or several. */
   push: (text: string) => void;
   /** Resolves when what was pushed is in the log, or could not be written. */
   flushed(): Promise<void>;
@@ -12,7 +13,7 @@ const HELD = 16 * LIMITS.runLogPiece;
 
 /**
  * Writes pieces of text in order, one write at a time. What arrives meanwhile waits and is written
- * together, so that an agent that streams word by word costs no commit for each. A write that is
+ * together, so that a hasty agent costs no commit for each. A write that is
  * refused is the pass's end, which its runner learns by its own writes.
  */
 export function createTranscript(write: (text: string) => Promise<void>): Transcript {
@@ -35,7 +36,7 @@ export function createTranscript(write: (text: string) => Promise<void>): Transc
   };
   return {
     push(text) {
-      waiting = truncate(waiting + text, HELD);
+      waiting = truncate(`${waiting}${text}\n`, HELD);
       if (!isWriting) written = drain();
     },
     flushed: () => written,

@@ -109,6 +109,12 @@ describe("a command", () => {
     });
   });
 
+  it("ends its last line in the run's log, so that what others say stands on other lines", async () => {
+    const tests = shell({ shell: "printf one; printf 'two\\n' >&2; printf three >&2" });
+    const { host } = await run(chain({ tests }));
+    expect([host.said("stdout"), host.said("stderr")]).toEqual(["one\n", "two\nthree\n"]);
+  });
+
   it("is heard in the run's log as it speaks, with credentials masked", async () => {
     const token = `ghp_${"x".repeat(36)}`;
     const node = shell({ shell: `echo out; echo ${token} >&2` });

@@ -75,7 +75,7 @@ describe("the agents of one pass", () => {
     expect(isDone).toBe(false);
     waiting.shift()?.();
     expect(await answer).toEqual(yes);
-    expect(kept).toEqual(["3 think: a", "3 think: bc"]);
+    expect(kept).toEqual(["3 think: a\n", "3 think: b\nc\n"]);
   });
 
   it("are closed with it, also those that still wait for their turn", async () => {

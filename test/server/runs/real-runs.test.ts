@@ -173,7 +173,7 @@ describe("servers", () => {
     const { client } = (await host({ agents: second.port, home: before.home })).server;
     expect(await inState(client, runId, "succeeded")).toMatchObject({ output: "yes" });
     const said = await client.runLog(runId);
-    expect(said).toContainEqual(expect.objectContaining({ stream: "agent", text: "hm" }));
+    expect(said).toContainEqual(expect.objectContaining({ stream: "agent", text: "hm\n" }));
   });
 
   it("a server that is killed in the middle of a run: it ends as it would have, and no done node is done again", async () => {
