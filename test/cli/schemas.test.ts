@@ -213,7 +213,7 @@ describe("-o json is as schemas/output.schema.json says, and nothing else is on 
       ["workflow-graph", "workflow", "graph", "hello"],
       ["apply", "apply", "-f", "specs"],
     ]);
-    expect(list).toMatchObject({ workflows: [{ problems: [{}] }, { nodes: 3 }] });
+    expect(list).toMatchObject({ workflows: [{ problems: [{}] }, { nodes: 2 }] });
     expect(await failure(2, ["workflow", "validate"])).toBe("INVALID_DEFINITION");
     rmSync(path.join(project, ".pi/workflows"), { recursive: true });
   });

@@ -51,7 +51,7 @@ describe("workflows", () => {
     expect(stdout.split("\n")).toEqual([
       "WORKFLOW  SCOPE    NODES  STATE                    FILE",
       `broken    project         1 problem                ${FOLDER}/broken.workflow.ts`,
-      `hello     project  3      ok                       ${FOLDER}/hello.workflow.ts`,
+      `hello     project  2      ok                       ${FOLDER}/hello.workflow.ts`,
       `hello     global          hidden by the project's  ${user}`,
       "",
       PROBLEM,
@@ -60,7 +60,7 @@ describe("workflows", () => {
     expect(await json(["workflows"])).toMatchObject({
       workflows: [
         { name: "broken", problems: [{ line: 1, column: 7 }] },
-        { name: "hello", scope: "project", shadowed: false, nodes: 3, deadlineMs: 300_000 },
+        { name: "hello", scope: "project", shadowed: false, nodes: 2, deadlineMs: 300_000 },
         { name: "hello", scope: "global", shadowed: true, path: user, problems: [] },
       ],
       problems: [],

@@ -1,12 +1,13 @@
 import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { PiWorkflowsError } from "../../model/errors.ts";
-import type { WorkflowProposal } from "../../model/graph.ts";
+import type { Graph, WorkflowProposal } from "../../model/graph.ts";
 import { formatProblem, type Problem } from "../../model/manifest.ts";
 import type { ResolvedWorkflows } from "../../runner/resolver.ts";
 import { isDefinition, WORKFLOWS } from "../../sources/definition-files.ts";
 import { displayPath } from "../../sources/project.ts";
 import type { Cli } from "../invocation.ts";
+import { isSeam } from "../runs/node-table.ts";
 
 /** One workflow as `workflows` and `workflow validate` list it. */
 export type WorkflowListing = {
@@ -97,10 +98,15 @@ export function listWorkflows(project: string, loaded: ResolvedWorkflows): Workf
       shadowed,
       ...(workflow === undefined
         ? {}
-        : { nodes: Object.keys(workflow.graph.nodes).length, deadlineMs: workflow.deadlineMs }),
+        : { nodes: countNodes(workflow.graph), deadlineMs: workflow.deadlineMs }),
       problems,
     };
   });
   workflows.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : Number(a.shadowed)));
   return { workflows, problems: [...rest] };
+}
+
+/** Those that an author wrote: not where workflows begin and end. */
+function countNodes({ nodes }: Graph): number {
+  return Object.values(nodes).filter(({ kind }) => !isSeam(kind)).length;
 }
