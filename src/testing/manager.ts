@@ -44,6 +44,8 @@ export class ManagerTest<TSpec, TStatus> {
   /** What was asked of each child run, and what has come of it, by request key. */
   readonly requests = new Map<string, ChildRunRequest>();
   readonly runs = new Map<string, ChildRun>();
+  /** False: runs that are cancelled have something to undo, and go on until `endRun`. */
+  endsCancelled = true;
   /** True once the last finalizer of a deleted resource was removed. */
   isRemoved = false;
   /** The next pass dies there, once. */
@@ -219,7 +221,7 @@ export class ManagerTest<TSpec, TStatus> {
       cancelWorkflow: async (requestKey) => {
         const run = this.runs.get(requestKey);
         const isOpen = run !== undefined && run.state !== "succeeded" && run.state !== "failed";
-        if (isOpen) this.endRun(requestKey, "failed");
+        if (isOpen && this.endsCancelled) this.endRun(requestKey, "failed");
         return this.runs.get(requestKey);
       },
       log: (...line) => void this.logs.push(line),

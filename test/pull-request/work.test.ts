@@ -98,6 +98,28 @@ describe("a head whose checks fail is repaired", () => {
     expect(driver.runs.get(`repair:1:${moved}`)?.state).toBe("running");
   });
 
+  it.each(["a new head", "a new generation"])(
+    "%s waits until the run before has ended, which may still be at work in the folder",
+    async (what) => {
+      const { pull, driver } = await opened({ repair: { test: TEST } });
+      driver.endsCancelled = false;
+      await driver.pass();
+      const before = `repair:1:${pull.headSha}`;
+      if (what === "a new head") {
+        const moved = await github.seeds.commit(pull.repository, pull.headRef, "Another try");
+        await github.seeds.check(pull.repository, moved, { conclusion: "failure" });
+      } else driver.edit({ repair: { test: TEST, paths: ["src"] } });
+      await driver.pass();
+      expect([...driver.runs.keys()]).toEqual([before]);
+      expect(driver.ready).toBe("false/Repairing");
+      expect(driver.condition("Ready")?.message).toContain("the earlier repair running");
+
+      driver.endRun(before, "failed");
+      await driver.pass();
+      expect(driver.runs.size).toBe(2);
+    },
+  );
+
   it("pushes nothing where the head moved between the judgement and the push", async () => {
     const { pull, driver } = await opened({ repair: { test: TEST } });
     await driver.pass();

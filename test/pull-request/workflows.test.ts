@@ -84,6 +84,27 @@ describe("repair-pull-request", () => {
     expect(existsSync(path.join(input.workspace, `repair-${headSha.slice(0, 12)}`))).toBe(false);
   });
 
+  it("tests each try on the head and the changes alone, without what earlier tests left", async () => {
+    // Ignored, and a repository of its own: `git clean` leaves both unless it is told.
+    const leave = "mkdir -p left && git -C left init -q; echo left/ > .git/info/exclude";
+    const command = `ls; test -e left && exit 0; ${leave} 2>/dev/null; mkdir left/x; exit 1`;
+    const run = repairOf(() => ({ summary: "" }), { test: ["sh", "-c", command] });
+    await run.run();
+    expect(run.output).toMatchObject({ tests: { passed: false } });
+    expect(run.questions).toHaveLength(3);
+  });
+
+  it("leaves no worktree when it is cancelled", async () => {
+    const input = inputOf({ test: TEST });
+    const home = path.join(input.workspace, `repair-${headSha.slice(0, 12)}`);
+    const run = testWorkflow(repairPullRequest, { input, agents: () => ({ summary: "" }) });
+    while (!existsSync(home)) await run.step();
+    await run.step();
+    run.cancel();
+    expect(await run.run()).toMatchObject({ state: "failed", reason: "Cancelled" });
+    expect(existsSync(home)).toBe(false);
+  });
+
   it("an agent gets no shell, and what it changes outside of files is refused", async () => {
     const run = repairOf(({ cwd, tools }) => {
       expect(tools).not.toContain("bash");
@@ -93,6 +114,26 @@ describe("repair-pull-request", () => {
     });
     await run.run();
     expect(run.output).toMatchObject({ refused: ["check.mjs"] });
+  });
+
+  it("runs nothing that an agent has laid out as git's own files", async () => {
+    const ran = path.join(folder, "ran");
+    const run = repairOf(({ cwd }) => {
+      const laid = path.join(cwd, "laid");
+      execFileSync("git", ["init", "--quiet", "--bare", laid]);
+      const filter = `[core]\n\tbare = false\n[filter "x"]\n\tclean = touch ${ran}\n`;
+      writeFileSync(path.join(laid, "config"), filter);
+      writeFileSync(path.join(cwd, ".gitattributes"), "* filter=x\n");
+      writeFileSync(path.join(cwd, ".git"), "gitdir: laid\n");
+      writeFileSync(path.join(cwd, "answer.txt"), "42\n");
+      return { summary: "" };
+    });
+    const ending = await run.run();
+    expect(existsSync(ran)).toBe(false);
+    expect(ending).toMatchObject({ state: "succeeded" });
+    expect(run.output).toMatchObject({
+      changes: expect.arrayContaining([expect.objectContaining({ path: "answer.txt" })]),
+    });
   });
 
   it("does not begin on another head than the one asked for", async () => {

@@ -11,17 +11,18 @@ const ATTEMPTS = 3;
 const checkout = action({
   title: "Check out the head",
   input,
-  // Its folders are this run's own, and begun anew each time.
+  // Its folders are this run's own while it lasts, and begun anew each time.
   safety: "idempotent",
   timeout: "10m",
   retry: { times: 2, delay: "5s" },
   run: ({ input: asked, signal }) => checkOut(asked, foldersOf(asked, "repair"), signal),
+  compensate: ({ input: asked }) => removeFolders(foldersOf(asked, "repair")),
 });
 
 const fix = agent({
   title: "Change the code",
   input,
-  // Without a shell: it changes files in a worktree that is thrown away, and nothing else.
+  // Without a shell it is kept in its folder, a worktree that is thrown away.
   tools: ["read", "grep", "find", "ls", "edit", "write"],
   safety: "idempotent",
   cwd: ({ input: asked }) => foldersOf(asked, "repair").tree,
@@ -46,7 +47,7 @@ const changes = action({
   input,
   safety: "idempotent",
   output: treeChanges,
-  run: ({ input: asked, signal }) => readChanges(foldersOf(asked, "repair").tree, signal),
+  run: ({ input: asked, signal }) => readChanges(foldersOf(asked, "repair"), signal),
 });
 
 const prepare = action({
@@ -63,6 +64,14 @@ const prepare = action({
 });
 
 const TAIL = 8_000;
+/** What `gh` and the manager know of, without its value. */
+const WITHOUT_LOGIN = {
+  GITHUB_TOKEN: "",
+  GH_TOKEN: "",
+  GH_ENTERPRISE_TOKEN: "",
+  GITHUB_ENTERPRISE_TOKEN: "",
+  GITHUB_WEBHOOK_SECRET: "",
+};
 
 const test = shell({
   title: "Run the project's tests",
@@ -71,7 +80,7 @@ const test = shell({
   command: ({ input: asked }) => asked.test,
   cwd: ({ input: asked }) => foldersOf(asked, "repair").tested,
   // The code under test is the pull request's: it gets no login.
-  env: { CI: "true", GITHUB_TOKEN: "", GH_TOKEN: "", GITHUB_WEBHOOK_SECRET: "" },
+  env: { CI: "true", ...WITHOUT_LOGIN },
   timeout: "30m",
   exitCodes: "any",
   output: z.object({ exitCode: z.number(), tail: z.string() }),

@@ -15,11 +15,12 @@ const SHOWN = 60_000;
 const checkout = action({
   title: "Check out the head",
   input,
-  // Its folders are this run's own, and begun anew each time.
+  // Its folders are this run's own while it lasts, and begun anew each time.
   safety: "idempotent",
   timeout: "10m",
   retry: { times: 2, delay: "5s" },
   run: ({ input: asked, signal }) => checkOut(asked, foldersOf(asked, "review"), signal),
+  compensate: ({ input: asked }) => removeFolders(foldersOf(asked, "review")),
 });
 
 const diff = action({

@@ -52,7 +52,12 @@ async function review(
   { workflow, input }: NonNullable<PullRequestSpec["review"]>,
 ): Promise<Work> {
   const requestKey = keyOf("review", pass, seen);
-  const status = await supersede(pass, "review", requestKey);
+  const before = await runBefore(pass, "review", requestKey);
+  if (before) {
+    const finding = unfinished("Approved", "WaitingForReview", "the earlier review", before);
+    return { findings: [finding], status: pass.status };
+  }
+  const status = withRun(pass, "review", requestKey);
   const run = await start(pass, { requestKey, workflow, input: inputOf(pass, seen, input) });
   if (run.state !== "succeeded") {
     const reason = run.state === "failed" ? "ReviewFailed" : "WaitingForReview";
@@ -70,7 +75,12 @@ async function repair(
   if (refusal) return { findings: [refusal], status: pass.status };
   const { workflow, input, test } = wanted;
   const requestKey = keyOf("repair", pass, seen);
-  const status = await supersede(pass, "repair", requestKey);
+  const before = await runBefore(pass, "repair", requestKey);
+  if (before) {
+    const finding = unfinished("ChecksPassing", "Repairing", "the earlier repair", before);
+    return { findings: [finding], status: pass.status };
+  }
+  const status = withRun(pass, "repair", requestKey);
   const asked: RepairInput = { ...inputOf(pass, seen, input), test };
   const run = await start(pass, { requestKey, workflow, input: asked });
   if (run.state !== "succeeded") {
@@ -104,15 +114,31 @@ function whyNot(
   return no(`checks failed, and ${pushed} repairs have been pushed already: a person must look`);
 }
 
-/** A run about a head that is no longer there would cost time and say nothing. */
-async function supersede(
+/**
+ * Calls off the run about the head or the generation before, which would cost time and say nothing,
+ * and returns it while it lasts: the next one waits for its end, and may have its folder.
+ */
+async function runBefore(
   { ctx, status }: Pass,
   kind: "review" | "repair",
   requestKey: string,
-): Promise<PullRequestStatus> {
+): Promise<Run | undefined> {
   const before = status.runs?.[kind];
-  if (before !== undefined && before !== requestKey) await ctx.workflows.cancel(before);
+  if (before === undefined || before === requestKey) return undefined;
+  const run = await ctx.workflows.cancel(before);
+  return run === undefined || hasEnded(run) ? undefined : run;
+}
+
+function withRun(
+  { status }: Pass,
+  kind: "review" | "repair",
+  requestKey: string,
+): PullRequestStatus {
   return { ...status, runs: { ...status.runs, [kind]: requestKey } };
+}
+
+function hasEnded({ state }: Run): boolean {
+  return state === "succeeded" || state === "failed";
 }
 
 /** The finalizer is durable before there is anything that it would have to remove (D-4). */
@@ -173,7 +199,7 @@ export async function callOff(
   let quiet = true;
   for (const requestKey of Object.values(status.resourceManagerStatus.runs ?? {})) {
     const run = await ctx.workflows.cancel(requestKey);
-    if (run !== undefined && run.state !== "succeeded" && run.state !== "failed") quiet = false;
+    if (run !== undefined && !hasEnded(run)) quiet = false;
   }
   return quiet;
 }

@@ -2,6 +2,7 @@ import { lstat, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { fileChange } from "../../resource-managers/pull-request/results.ts";
+import type { Folders } from "./checkout.ts";
 import { git } from "./git.ts";
 
 /** What differs from the head in a worktree. `refused`: a mode or kind of file that changed. */
@@ -11,12 +12,22 @@ export const treeChanges = z.object({
 });
 export type TreeChanges = z.output<typeof treeChanges>;
 
-/** Reads what an agent left in its worktree, as data. */
-export async function readChanges(tree: string, signal: AbortSignal): Promise<TreeChanges> {
-  await git(tree, ["add", "--all"], { signal });
+/**
+ * Reads what an agent left in its worktree, as data. Git is told where its own files are: the agent
+ * may have laid out others in the worktree, which name programs to run.
+ */
+export async function readChanges(
+  { repository, tree }: Folders,
+  signal: AbortSignal,
+): Promise<TreeChanges> {
+  const env = {
+    GIT_DIR: path.join(repository, "worktrees", path.basename(tree)),
+    GIT_WORK_TREE: tree,
+  };
+  await git(tree, ["add", "--all"], { signal, env });
   // `:OLDMODE NEWMODE OLDSHA NEWSHA STATUS NUL PATH NUL`; renames are a deletion and a new file.
   const words = ["diff", "--cached", "--raw", "--no-renames", "-z", "HEAD"];
-  const fields = (await git(tree, words, { signal })).split("\0");
+  const fields = (await git(tree, words, { signal, env })).split("\0");
   const read: TreeChanges = { changes: [], refused: [] };
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const [oldMode = "", newMode = "", , , status = ""] = (fields[index] ?? "").slice(1).split(" ");
@@ -38,14 +49,14 @@ async function contentOf(file: string): Promise<string> {
   return (await readFile(file)).toString("base64");
 }
 
-/** Makes a worktree hold the head and these changes, and nothing else but ignored files. */
+/** Makes a worktree hold the head and these changes, and nothing that earlier tests left there. */
 export async function writeChanges(
   tree: string,
   { changes }: TreeChanges,
   signal: AbortSignal,
 ): Promise<void> {
   await git(tree, ["reset", "--quiet", "--hard"], { signal });
-  await git(tree, ["clean", "--quiet", "-f", "-d"], { signal });
+  await git(tree, ["clean", "--quiet", "-ffdx"], { signal });
   for (const { path: name, content } of changes) {
     const file = path.join(tree, name);
     if (content === null) await rm(file, { force: true });

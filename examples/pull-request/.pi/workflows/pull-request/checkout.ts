@@ -6,7 +6,7 @@ import { git, loginFor } from "./git.ts";
 /** Commits of each side: enough to find where a branch left its base. */
 const DEPTH = "200";
 
-/** The folders of one run: nothing else works in them. */
+/** The folders of one run: there is but one of a kind at once, and nothing else works in them. */
 export function foldersOf(input: WorkInput, kind: "review" | "repair") {
   const home = path.join(input.workspace, `${kind}-${input.headSha.slice(0, 12)}`);
   return {
@@ -38,7 +38,8 @@ export async function checkOut(
     `+refs/pull/${number}/head:refs/heads/head`,
     `+refs/heads/${baseRef}:refs/heads/base`,
   ];
-  await git(repository, ["fetch", "--quiet", "--no-tags", `--depth=${DEPTH}`, remote, ...refs], {
+  const words = ["fetch", "--quiet", "--no-tags", `--depth=${DEPTH}`, "--", remote, ...refs];
+  await git(repository, words, {
     signal,
     env: await loginFor(remote, apiUrl),
   });

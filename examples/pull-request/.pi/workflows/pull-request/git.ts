@@ -5,7 +5,12 @@ import { tokenFor } from "../../resource-managers/pull-request/token.ts";
 const run = promisify(execFile);
 
 /** What is fetched is somebody else's: none of it may run here, and no link in it is followed. */
-const CAUTION = ["core.hooksPath=/dev/null", "core.symlinks=false", "protocol.ext.allow=never"];
+const CAUTION = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.symlinks=false",
+  "protocol.ext.allow=never",
+];
 const MOST_OUTPUT = 64 * 1024 * 1024;
 const KEPT_ERROR = 2_000;
 
