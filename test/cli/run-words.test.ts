@@ -209,6 +209,20 @@ describe("advice on a run", () => {
     expect(said({ state: "succeeded" }, { serverRuns: false })).toEqual([]);
   });
 
+  it("is also how a run that is being cancelled gets on, where it waits for a person", () => {
+    const stuck = { cancelling: true, state: "interrupted" } as const;
+    for (const [reason, verb] of [
+      ["Ambiguous", "resolve"],
+      ["Stalled", "resume"],
+    ] as const) {
+      const sentences = said({ ...stuck, reason, node: "b" });
+      expect(sentences[0]).toBe("It is being cancelled.");
+      expect(sentences.join(" ")).toContain(`\`pi-workflows run ${verb} 89abcdef`);
+    }
+    const queue = { claimed: false, readyAt: NOW } as Situation["queue"] & {};
+    expect(said({ ...stuck, reason: "Ambiguous" }, { queue })).toEqual(["It is being cancelled."]);
+  });
+
   it("names which attempt, where several can't be told", () => {
     const nodes = visitsOf(
       journal(

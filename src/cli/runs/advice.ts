@@ -28,8 +28,11 @@ export function adviceOn(situation: Situation): string[] {
   if (hasEnded(run)) return stateAdvice(situation);
   const isSpoken = isAnswered(situation);
   const moves = run.state === "pending" || run.state === "running" || run.cancelling || isSpoken;
+  // Also what is being cancelled may come to where only a person can say how it goes on.
+  const isStuck = run.state === "interrupted" && !isSpoken;
   return [
-    ...(run.cancelling ? cancelling(situation) : isSpoken ? [SPOKEN] : stateAdvice(situation)),
+    ...(run.cancelling ? cancelling(situation) : isSpoken ? [SPOKEN] : []),
+    ...((run.cancelling ? isStuck : !isSpoken) ? stateAdvice(situation) : []),
     ...(run.paused && run.reason !== "Paused" ? ADVICE.Paused(situation) : []),
     ...(moves && !serverRuns ? [NO_SERVER] : []),
   ];
