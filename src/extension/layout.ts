@@ -141,19 +141,19 @@ function layOutText(text: string, paint: Paint, width: number): string[] {
 /** Breaks one line between words; what follows is indented as its beginning. */
 export function wrap(text: string, width: number): string[] {
   const line = text.replaceAll("\t", "    ");
-  if (widthOf(line) <= width) return [line];
+  if (!isWider(line, width)) return [line];
   const indent = (/^\s*/.exec(line) as RegExpExecArray)[0];
   const hang = indent.length * 2 < width ? indent : "";
   const lines: string[] = [];
   let current = "";
-  for (const word of line.match(/\s*\S+/g) ?? []) {
-    if (widthOf(current + word) <= width) {
+  for (const word of line.trimEnd().match(/\s*\S+/g) ?? []) {
+    if (!isWider(current + word, width)) {
       current += word;
       continue;
     }
     if (current.trim() !== "") lines.push(current.trimEnd());
     let rest = hang + word.trimStart();
-    while (widthOf(rest) > width) {
+    while (isWider(rest, width)) {
       const head = take(rest, width);
       lines.push(head);
       rest = rest.slice(head.length);
@@ -161,6 +161,12 @@ export function wrap(text: string, width: number): string[] {
     current = rest;
   }
   return [...lines, current];
+}
+
+/** Looks at no more of a text than it must: a word may have megabytes. */
+function isWider(text: string, width: number): boolean {
+  // A character of two code units takes one column at least.
+  return text.length > 2 * width || widthOf(text) > width;
 }
 
 /** `text` cut to `width` columns, with a mark where something is missing. It has no colours. */
@@ -171,11 +177,14 @@ export function clip(text: string, width: number): string {
   return (widthOf(head) < width ? head : "") + CUT;
 }
 
+/** Code units; longer ones may be broken. */
+const LONGEST_GRAPHEME = 64;
+
 /** The longest beginning of `text` that fits, at least one character. */
 function take(text: string, width: number): string {
   let taken = "";
   let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemes.segment(text.slice(0, LONGEST_GRAPHEME * (width + 1)))) {
     const wide = widthOf(segment);
     if (used + wide > width && taken !== "") break;
     taken += segment;
@@ -185,5 +194,7 @@ function take(text: string, width: number): string {
 }
 
 function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, " ").replaceAll("\t", " ");
+  return text
+    .replace(/\s+/g, (space) => (space.includes("\n") ? " " : space))
+    .replaceAll("\t", " ");
 }

@@ -4,7 +4,7 @@ import { textOf } from "./child.ts";
 import { plainText } from "./output.ts";
 import { nobodyToAsk, optionalText, requiredText } from "./resource-tool.ts";
 import type { Parameters, ToolAction, ToolScene } from "./tools.ts";
-import { openQuestion, runsView, startRun } from "./workflow-commands.ts";
+import { giveAnswer, openQuestion, runsView, startRun } from "./workflow-commands.ts";
 
 /** Carries out one action of the tool `workflow_runs`. @throws PiWorkflowsError */
 export const runAction: ToolAction = async (parameters, scene) => {
@@ -50,6 +50,5 @@ async function answerByTool(parameters: Parameters, scene: ToolScene): Promise<s
     );
     if (!sure) return "The user declined; the run still waits. Ask before you try again.";
   }
-  const args = ["run", "answer", "--node", question.node, "--", run, answer];
-  return textOf(await session.run(args));
+  return giveAnswer(session, { run, node: question.node, value: answer });
 }

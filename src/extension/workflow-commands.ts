@@ -110,7 +110,7 @@ const answer: Handler = async ({ operands: [run = "", value], flags }, scene) =>
   const { session, ctx, output } = scene;
   const node = typeof flags["node"] === "string" ? ["--node", flags["node"]] : [];
   if (value !== undefined) {
-    return output.note(textOf(await session.run(["run", "answer", ...node, "--", run, value])));
+    return output.note(await giveAnswer(session, { run, node: node[1], value }));
   }
   const question = await openQuestion(session, run, node[1]);
   if (!ctx.hasUI) {
@@ -121,6 +121,18 @@ const answer: Handler = async ({ operands: [run = "", value], flags }, scene) =>
   const { ui } = ctx;
   await answerByDialog({ session, ui, question, signal: session.link.closed });
 };
+
+/** Answers a run's question as the command line understands it: a word, a text or JSON. */
+export async function giveAnswer(
+  session: Session,
+  { run, node, value }: { run: string; node: string | undefined; value: string },
+): Promise<string> {
+  const named = node === undefined ? [] : ["--node", node];
+  // Words stand for answers only as arguments; there, `@` and `-` are no text.
+  const typed = /^[@-]/.test(value) ? { word: "-", input: value } : { word: value, input: "" };
+  const said = await session.run(["run", "answer", ...named, "--", run, typed.word], typed);
+  return textOf(said);
+}
 
 /** The question that a run asks. @throws PiWorkflowsError NOT_FOUND where it asks none, USAGE */
 export async function openQuestion(

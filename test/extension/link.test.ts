@@ -39,7 +39,7 @@ describe("a link to the server", () => {
     const asked = link.ask((client) => client.status(), false);
     link.close();
     link.close();
-    await expect(asked).rejects.toThrow();
+    await expect(asked).rejects.toThrow("The session has ended");
   });
 });
 

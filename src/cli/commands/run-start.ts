@@ -13,7 +13,13 @@ import { loadWorkflow } from "../runs/workflow.ts";
 import type { Documents } from "../schemas/documents.ts";
 import type { Action } from "../verb.ts";
 
-type Options = { input?: string; wait?: boolean; timeout?: number; requestKey?: string };
+type Options = {
+  input?: string;
+  wait?: boolean;
+  timeout?: number;
+  requestKey?: string;
+  session?: string;
+};
 
 export const run: Action<Options> = async (cli, options, ...args) => {
   const [name] = args as [string];
@@ -28,6 +34,7 @@ export const run: Action<Options> = async (cli, options, ...args) => {
     workflow: name,
     input,
     requestKey: options.requestKey ?? randomUUID(),
+    ...(options.session === undefined ? {} : { session: options.session }),
   });
   const id = shortId(started.runId);
   if (wait) {

@@ -41,6 +41,11 @@ const START: Verb = {
       description: "names the request: given again, it finds the run that it started before",
     },
     {
+      flags: "--session <id>",
+      description: "the Pi session that is asked its questions; the extension gives it",
+      hidden: true,
+    },
+    {
       flags: "-w, --wait",
       description: "show what it does until it has ended or asks something",
       group: "Waiting:",
