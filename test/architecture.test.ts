@@ -43,6 +43,9 @@ const ALLOWED: Record<string, string[]> = {
     "apply",
     "server/client",
     "server/protocol",
+    // Without a server: no server may run for the one, and the other must find what keeps it from it.
+    "server/backup",
+    "server/doctor",
     "store/sqlite/reader",
     "store/store",
     "store/runs",

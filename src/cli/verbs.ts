@@ -1,6 +1,7 @@
 import type { Verb } from "./verb.ts";
 import { AUTHORING_VERBS } from "./verbs/authoring.ts";
 import { EXPLANATION_VERBS } from "./verbs/explanations.ts";
+import { OPERATION_VERBS } from "./verbs/operations.ts";
 import { RESOURCE_VERBS } from "./verbs/resources.ts";
 import { RUN_VERBS } from "./verbs/runs.ts";
 import { SERVER } from "./verbs/server.ts";
@@ -19,5 +20,6 @@ export const VERBS: readonly Verb[] = [
   ...WORKFLOW_VERBS,
   ...RUN_VERBS,
   SERVER,
+  ...OPERATION_VERBS,
   ...AUTHORING_VERBS,
 ];

@@ -58,6 +58,8 @@ export type EffectObservation =
  * What the caller of `beginEffect` must do next.
  * - `call`: the pending row is durable; call the provider, then settle.
  * - `observe`: an earlier call may have happened; observe first, then settle or begin again with proof.
+ *   One that has ended and is to be observed (after a restore) is settled with what was seen, never
+ *   called again.
  * - `done`: the record is terminal; make no call (E-3).
  */
 export type EffectDecision = { next: "call" | "observe" | "done"; effect: StoredEffect };

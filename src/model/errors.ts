@@ -180,6 +180,12 @@ export const ERRORS = {
     exit: 2,
     http: 500,
   },
+  INVALID_BACKUP: {
+    title: "A file is no backup that can be restored",
+    hint: "Take another backup; nothing was changed.",
+    exit: 2,
+    http: 400,
+  },
   INVALID_CONFIG: {
     title: "The server's configuration can't be used",
     hint: "Mend the file named; schemas/config.schema.json has its form.",

@@ -71,6 +71,9 @@ async function observeFirst(
   effect: StoredEffect,
 ): Promise<AppliedEffect> {
   const seen = await look(scope, request);
+  if (effect.state === "applied" || effect.state === "rejected") {
+    return confirm(scope, effect, seen);
+  }
   switch (seen.state) {
     case "applied":
       return settleApplied(scope, effect, seen);
@@ -81,6 +84,21 @@ async function observeFirst(
     case "absent":
       return repeat(scope, request, effect);
   }
+}
+
+/** What had ended before a restore stays as it was recorded; what is seen of it is written down (E-12). */
+async function confirm(
+  scope: EffectScope,
+  effect: StoredEffect,
+  seen: EffectObservation,
+): Promise<AppliedEffect> {
+  const outcome: EffectOutcome =
+    seen.state === "absent"
+      ? { state: "indeterminate", reason: "absent", park: false }
+      : seen.state === "unknown"
+        ? { state: "indeterminate", reason: clean(seen.reason), park: false }
+        : seen;
+  return recorded(await settle(scope, effect, outcome));
 }
 
 /** An observation that throws says nothing, not even where it throws `EffectRejected`. */

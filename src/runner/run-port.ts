@@ -20,6 +20,11 @@ export type RunPass = {
   input: Json;
   /** 1 for the first runner; a later one folds the journal first. */
   epoch: number;
+  /**
+   * Present where the store was restored from a backup: the first pass since. What the run did between
+   * the backup and then is missing from its journal (E-12).
+   */
+  doubtedFrom?: number;
   /** Until the run's deadline, when the pass began. Milliseconds. */
   remainingMs: number;
 };

@@ -198,6 +198,7 @@ function writeHandlers(services: HandlerServices): Pick<Handlers, WriteRoute> {
       scheduler.wake();
       return result;
     },
+    pruneHistory: (options) => store.pruneHistory(options),
     stop: () => {
       services.requestStop();
       return Promise.resolve({ stopping: true });

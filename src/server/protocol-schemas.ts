@@ -128,6 +128,10 @@ export const REQUESTS = {
     ]),
   }),
   repair: z.strictObject({ dryRun: z.boolean().exactOptional() }),
+  pruneHistory: z.strictObject({
+    olderThanMs: z.int().min(0),
+    dryRun: z.boolean().exactOptional(),
+  }),
   syncEnable: z.strictObject({
     project,
     branch: z.string().min(1).max(1_024).exactOptional(),

@@ -147,6 +147,10 @@ export type Api = RunApi & {
     result: StoredEffect;
   };
   repair: { params: { dryRun?: boolean }; result: { enqueued: number } };
+  pruneHistory: {
+    params: { olderThanMs: number; dryRun?: boolean };
+    result: { resources: number; runs: number };
+  };
   syncEnable: { params: SyncEnable; result: SyncStatus };
   syncDisable: { params: { project: string }; result: { disabled: boolean } };
   syncStatus: { params: { project?: string }; result: SyncStatus[] };
@@ -192,6 +196,7 @@ export const ROUTES = {
   reconcile: { method: "POST", path: "/v1/reconcile" },
   resolveEffect: { method: "POST", path: "/v1/effects/resolve" },
   repair: { method: "POST", path: "/v1/repair" },
+  pruneHistory: { method: "POST", path: "/v1/prune-history" },
   syncEnable: { method: "POST", path: "/v1/sync/enable" },
   syncDisable: { method: "POST", path: "/v1/sync/disable" },
   syncStatus: { method: "GET", path: "/v1/sync" },
@@ -233,6 +238,7 @@ export type Client = RunClient & {
   reconcile(target: ReconcileTarget): Promise<number>;
   resolveEffect(uid: string, key: string, outcome: EffectVerdict): Promise<StoredEffect>;
   repair(options?: { dryRun?: boolean }): Promise<{ enqueued: number }>;
+  pruneHistory(options: Params<"pruneHistory">): Promise<Result<"pruneHistory">>;
   /**
    * Consents that a project's specs and definitions run here, and keeps the store as its source
    * says from now on. Does not wait for the first sync. @throws CONFLICT, GIT_FAILED, USAGE
@@ -296,6 +302,7 @@ export function clientOver({ call, stream, close }: Transport): Client {
     reconcile: async (target) => (await call("reconcile", { target })).marked,
     resolveEffect: (uid, key, outcome) => call("resolveEffect", { uid, key, outcome }),
     repair: (options) => call("repair", options ?? {}),
+    pruneHistory: (options) => call("pruneHistory", options),
     syncEnable: (request) => call("syncEnable", request),
     syncDisable: async (project) => (await call("syncDisable", { project })).disabled,
     syncStatus: (project) => call("syncStatus", project === undefined ? {} : { project }),

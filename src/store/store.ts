@@ -132,6 +132,16 @@ export type ResourceManagerStore = StoreReader &
     /** Deletes history past retention, in bounded steps. Returns rows deleted; 0 when done. */
     retain(limit: number): Promise<number>;
 
+    /**
+     * Deletes, or with `dryRun` counts, resources that were removed and runs that ended longer ago than
+     * that, with all that belongs to them. Runs that a live resource shows stay, and whatever has an
+     * open effect.
+     */
+    pruneHistory(options: {
+      olderThanMs: number;
+      dryRun?: boolean;
+    }): Promise<{ resources: number; runs: number }>;
+
     close(): Promise<void>;
   };
 
@@ -240,6 +250,8 @@ export type Claimed = {
   resource: ManagedResource;
   /** Present where the key is a run: its state is `running` now, and it is in a new epoch. */
   run?: StoredRun;
+  /** Of a run: the first pass since a restore, before which its journal may have gaps (E-12). */
+  doubtedFrom?: number;
   cause: WakeCause;
   attempts: number;
   crashAttempts: number;

@@ -286,7 +286,16 @@ describe("-o json is as schemas/output.schema.json says, and nothing else is on 
     await one("sync-confirm-prune", ["sync", "confirm-prune", report.pendingPrune.hash]);
     await one("sync-prunes", ["sync", "prunes"]);
     await one("sync-disable", ["sync", "disable"]);
+  });
+
+  it("where the installation is looked after", async () => {
+    const file = path.join(project, "../backup");
+    await one("backup", ["backup", file]);
+    await one("repair", ["repair", "--dry-run"]);
+    await one("prune-history", ["prune-history", "--older-than", "1s", "--dry-run"]);
+    expect(await failure(5, ["restore", file, "--yes"])).toBe("SERVER_RUNNING");
     await one("server-stop", ["server", "stop"]);
+    await one("restore", ["restore", file, "--yes"]);
   });
 
   it("and every form that the schema names was seen", () => {

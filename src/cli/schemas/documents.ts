@@ -4,6 +4,7 @@ import { planJsonSchema } from "../../diff/schema.ts";
 import { ERRORS, type ErrorCode, type ErrorJson } from "../../model/errors.ts";
 import type { ActionReceipt } from "../../model/plan.ts";
 import type { ServerStatus, WatchItem } from "../../server/protocol.ts";
+import type { Backup, Restored } from "../../server/backup.ts";
 import type { DeleteReceipt } from "../../store/store.ts";
 import type { ApplyResult } from "../apply-result.ts";
 import type { Details } from "../details.ts";
@@ -218,6 +219,24 @@ const serverStatus = exactly<ServerStatus>()(
   }),
 );
 
+const backupMembers = {
+  file: z.string(),
+  takenAt: time,
+  storeId: z.string().describe("Of the store that was copied"),
+  schemaVersion: count,
+  resources: count,
+  openRuns: count,
+  openEffects: count,
+  files: count.describe("Files of definitions"),
+  missing: z.array(z.string()).describe("Digests of definitions of which no file was found"),
+};
+const backup = z.strictObject({ ...backupMembers, bytes: count });
+const restored = z.strictObject({
+  ...backupMembers,
+  newStoreId: z.string(),
+  kept: z.string().exactOptional().describe("Where the database that it replaced was put"),
+});
+
 const syncs = z.strictObject({ syncs: z.array(exactly<ShownSync>()(shownSync)) });
 
 /**
@@ -258,6 +277,10 @@ const DOCUMENTS = {
   effects: z.strictObject({ effects: z.array(effectListing) }),
   "effect-resolve": z.strictObject({ effect }),
   blame,
+  backup: exactly<Backup>()(backup),
+  restore: exactly<Restored>()(restored),
+  repair: z.strictObject({ enqueued: count, dryRun: z.boolean() }),
+  "prune-history": z.strictObject({ resources: count, runs: count, dryRun: z.boolean() }),
   "server-start": z.strictObject({ ...helloMembers, started: z.boolean() }),
   "server-stop": z.union([
     z.strictObject({ stopped: z.literal(true), pid: count }),

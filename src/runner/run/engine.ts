@@ -72,7 +72,7 @@ export class RunEngine {
     const orders = this.#options.host.runOrders();
     // Awaited below; until then its rejection is nobody's.
     orders.catch(() => {});
-    await this.#progress.open(this.#options.pass.epoch);
+    await this.#progress.open(this.#options.pass);
     this.takeOrders(await orders);
   }
 
@@ -178,6 +178,8 @@ export class RunEngine {
         this.#log.write({ visit, node, stream: stream ?? "log", text }),
       begin: (attempt, value) => this.#begin(attempt, value),
       durable: () => this.#progress.journal.durable(),
+      isInDoubt: ({ ref }) =>
+        pass.doubtedFrom !== undefined && !this.#progress.history.isKnown(ref),
       watch: (attempt) => this.#watch(attempt),
       awaits: ({ ref }) => this.#schedule.running.get(ref.visit)?.limit(),
       resultOf: ({ ref }) => this.#resultOf(ref),

@@ -20,6 +20,8 @@ export class RunHistory {
   /** Times that each checkpoint was reached, and which time it was for each visit. */
   readonly #reached = new Map<string, number>();
   readonly #ordinals = new Map<number, number>();
+  /** Visits of which an attempt was seen to fail, or was released, since the run is in doubt. */
+  readonly #known = new Set<string>();
   /** Where in the journal the value of a visit is that may have to be undone. */
   readonly #undoable = new Map<number, number>();
 
@@ -28,9 +30,15 @@ export class RunHistory {
     this.values = new RunValues(workflow, input);
   }
 
-  /** Takes in one line, in the order of the journal. */
-  fold(entry: JournalInput): void {
+  /**
+   * Takes in one line, in the order of the journal. `isSure` where nothing can have happened since that
+   * the journal does not say.
+   */
+  fold(entry: JournalInput, isSure = true): void {
     this.entries += 1;
+    if (isSure && (entry.event === "failed" || entry.event === "released")) {
+      this.#known.add(visitKey(entry));
+    }
     this.values.fold(entry);
     if ("visit" in entry && "kind" in entry) this.#reach(entry);
     switch (entry.event) {
@@ -67,6 +75,14 @@ export class RunHistory {
     return this.#ordinals.get(visit) ?? (this.#reached.get(node) ?? 0) + 1;
   }
 
+  /**
+   * Whether the attempt that a visit is about to make can't have been made before, in a run whose store
+   * was restored: the one before it was seen to end, or a person said that it may be made.
+   */
+  isKnown(ref: AttemptRef): boolean {
+    return this.#known.has(visitKey(ref));
+  }
+
   /** The line of the journal that holds what a visit handed over, which is to be undone. */
   lineOf(visit: number): number | undefined {
     return this.#undoable.get(visit);
@@ -83,4 +99,8 @@ export class RunHistory {
     this.#begunAt.delete(visit);
     if (compensation) this.#undoable.delete(visit);
   }
+}
+
+function visitKey({ visit, compensation }: AttemptRef): string {
+  return compensation ? `undo ${visit}` : String(visit);
 }

@@ -14,6 +14,8 @@ export type AttemptParts = ContextParts &
     begin: (attempt: Attempt, input: Json | undefined) => boolean;
     /** Resolves when all that was journaled is durable. False where nothing can be kept any more. */
     durable: () => Promise<boolean>;
+    /** Whether the attempt may have been made already, by a run of which the journal is a backup. */
+    isInDoubt: (attempt: Attempt) => boolean;
     /** Called where an attempt with a limit is about to call the author's code. */
     watch: (attempt: Attempt) => void;
     /** Called where that has returned and something is still to be awaited. */
@@ -48,6 +50,8 @@ async function makeTraced(parts: AttemptParts, attempt: Attempt): Promise<Verdic
       if (!parts.begin(attempt, prepared.input)) return { event: "aborted" };
       if (!(await parts.durable())) return { event: "aborted" };
     }
+    // Only a person can tell whether it was made before the restore (E-12).
+    if (attempt.node.safety === "manual" && parts.isInDoubt(attempt)) return { event: "ambiguous" };
     // Called off while its beginning was written: nothing of it has happened.
     if (attempt.signal.aborted) return verdictOf(attempt, attempt.signal.reason);
     return await act(parts, attempt, { context, prepared });

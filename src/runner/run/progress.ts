@@ -2,7 +2,7 @@ import type { AttemptRef, JournalInput, RunEnding } from "../../model/run.ts";
 import type { CompiledWorkflow } from "../../workflows/compiled.ts";
 import type { GraphCommand, GraphEvent, GraphState, Visit } from "../../workflows/state.ts";
 import { INITIAL_STATE, step } from "../../workflows/step.ts";
-import type { RunHost } from "../run-port.ts";
+import type { RunHost, RunPass } from "../run-port.ts";
 import { RunHistory } from "./history.ts";
 import { forEachEntry, JournalWriter } from "./journal.ts";
 
@@ -52,13 +52,16 @@ export class RunProgress {
   }
 
   /** Folds what earlier passes journaled, and takes the run up from there. */
-  async open(epoch: number): Promise<void> {
+  async open({
+    epoch: now,
+    doubtedFrom = 0,
+  }: Pick<RunPass, "epoch" | "doubtedFrom">): Promise<void> {
     this.#fold({ event: "start" });
-    if (epoch > 1) {
-      await forEachEntry(this.#options.host, ({ sequence: _sequence, epoch: _epoch, ...line }) => {
+    if (now > 1) {
+      await forEachEntry(this.#options.host, ({ sequence: _sequence, epoch, ...line }) => {
         // What followed from it was done, or follows again from `recovered`.
         this.#commands = [];
-        this.#foldLine(line);
+        this.#foldLine(line, epoch >= doubtedFrom);
       });
     }
     if (this.history.entries > 0) {
@@ -88,8 +91,8 @@ export class RunProgress {
     );
   }
 
-  #foldLine(line: JournalInput): void {
-    this.history.fold(line);
+  #foldLine(line: JournalInput, isSure = true): void {
+    this.history.fold(line, isSure);
     this.#fold(line);
   }
 

@@ -58,7 +58,9 @@ export function startRunPass(
     const remainingMs = Math.max(0, run.deadlineAt - services.clock.now());
     const execution: Execution = { claimed, remainingMs, stop, mask };
     const { runId, project, workflow, digest, input, epochs: epoch } = run;
-    const pass = { runId, project, workflow, digest, input, epoch, remainingMs };
+    const { doubtedFrom } = claimed;
+    const doubt = doubtedFrom === undefined ? {} : { doubtedFrom };
+    const pass = { runId, project, workflow, digest, input, epoch, remainingMs, ...doubt };
     const host = createRunHost(services, claimed, { mask, abort: () => abort("lease-lost") });
     const started = services.clock.monotonic();
     const outcome = await executor

@@ -124,7 +124,7 @@ function claimOne(
     project: names.project,
     manager: names.manager,
     resource: managedResource(row, names.manager, row.body),
-    ...(isWorkflowLane(names.manager) ? { run: beginRunPass(tx, resourceId) } : {}),
+    ...(isWorkflowLane(names.manager) ? beginRunPass(tx, resourceId) : {}),
     cause: row.cause,
     attempts: row.attempts,
     crashAttempts: row.crash_attempts,

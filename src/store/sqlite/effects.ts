@@ -14,6 +14,7 @@ import { claimedResource, findClaimed, type ClaimedRow } from "./claimed.ts";
 import { findEffect, toEffect, type EffectRow } from "./effect-row.ts";
 import { enqueue } from "./enqueue.ts";
 import { leaseLost } from "./errors.ts";
+import { doubtOf, isRecentlyEnded } from "./doubt.ts";
 import { appendEvent } from "./events.ts";
 import type { ResourceRow } from "./resource-row.ts";
 import { normal, resourceByUid, warning } from "./resources.ts";
@@ -30,8 +31,9 @@ export function beginEffect(tx: Transaction, claim: Claim, request: BeginEffect)
   const print = checkRequest(request);
   const row = findEffect(tx, resource.id, request.key);
   if (row === undefined) {
-    const effect = insertEffect(tx, resource, { ...request, fingerprint: print });
-    return { next: "call", effect };
+    const doubt = doubtOf(tx, resource.id);
+    const effect = insertEffect(tx, resource, { ...request, fingerprint: print, doubt });
+    return { next: doubt ? "observe" : "call", effect };
   }
   if (row.fingerprint !== print) throw conflict(row, "was begun for another request");
   const decide = (next: EffectDecision["next"], changed: EffectRow): EffectDecision => ({
@@ -41,7 +43,7 @@ export function beginEffect(tx: Transaction, claim: Claim, request: BeginEffect)
   switch (row.state) {
     case "applied":
     case "rejected":
-      return decide("done", row);
+      return decide(isRecentlyEnded(tx, row) ? "observe" : "done", row);
     case "pending":
       if (row.claim_token === claim.token)
         throw conflict(row, "is being applied by this very pass");
@@ -83,6 +85,9 @@ export function settleEffect(
   }
   if (row.fingerprint !== settlement.requestFingerprint) {
     throw conflict(row, "was begun for another request");
+  }
+  if (!isOpen(row.state) && isRecentlyEnded(tx, row)) {
+    return toEffect(confirm(tx, row, outcome), resource.uid);
   }
   const { shownRef } = settlement;
   const shown = shownRef === undefined ? outcome : { ...outcome, shownRef };
@@ -185,6 +190,21 @@ function move(
   return after;
 }
 
+/**
+ * Writes down that an effect which had ended was looked at once more (E-12). It stays as it is: that
+ * its provider shows it no more is no reason to do it again.
+ */
+function confirm(tx: Transaction, row: EffectRow, outcome: EffectOutcome): EffectRow {
+  const after = { ...row, sequence: tx.next() };
+  tx.run("UPDATE effect SET sequence = ? WHERE id = ?", after.sequence, row.id);
+  if (outcome.state !== row.state) {
+    const seen = "reason" in outcome ? outcome.reason : outcome.state;
+    const message = `${row.key}: the ledger says ${row.state}, its provider: ${redactText(seen)}`;
+    appendEvent(tx, row.resource_id, warning("EffectNotConfirmed", truncate(message)));
+  }
+  return after;
+}
+
 type Kept = Pick<EffectRow, "external_ref" | "result" | "reason" | "parked">;
 
 function keptOutcome(outcome: EffectOutcome): Kept {
@@ -220,25 +240,31 @@ function effectEvent(effect: EffectRow, ref: string | null): ReturnType<typeof n
   }
 }
 
+const RESTORED = "the store was restored from a backup, which may be older than this effect";
+
 function insertEffect(
   tx: Transaction,
   resource: ClaimedRow,
-  request: BeginEffect & { fingerprint: string },
+  request: BeginEffect & { fingerprint: string; doubt: { at: number } | undefined },
 ): StoredEffect {
+  const { doubt } = request;
   // The stored request is for people only; what is compared is the fingerprint of the true one.
   const shown = canonicalJson(redact(request.shown ?? request.request));
   tx.run(
-    `INSERT INTO effect (resource_id, key, kind, generation, fingerprint, request, state, attempts,
-       parked, claim_token, started_at, sequence)
-     VALUES (?, ?, ?, ?, ?, ?, 'pending', 1, 0, ?, ?, ?)`,
+    `INSERT INTO effect (resource_id, key, kind, generation, fingerprint, request, state, reason,
+       attempts, parked, claim_token, started_at, sequence)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?, ?)`,
     resource.id,
     request.key,
     request.kind,
     resource.generation,
     request.fingerprint,
     byteLength(shown) > LIMITS.effectRequest ? '"[too large to show]"' : shown,
+    doubt ? "indeterminate" : "pending",
+    doubt ? RESTORED : null,
     resource.claim_token,
-    tx.now,
+    // What may have been called was called before the restore: from then on absence counts (E-7).
+    doubt?.at ?? tx.now,
     tx.next(),
   );
   return toEffect(findEffect(tx, resource.id, request.key) as EffectRow, resource.uid);

@@ -4,9 +4,10 @@ import { INIT } from "./migrations/0001-init.ts";
 import { SYNC } from "./migrations/0002-sync.ts";
 import { SOURCES } from "./migrations/0003-sources.ts";
 import { RUNS } from "./migrations/0004-runs.ts";
+import { RESTORE } from "./migrations/0005-restore.ts";
 
 /** Forward only; a released one is never edited. Its number is its place, counted from one. */
-const MIGRATIONS: readonly string[] = [INIT, SYNC, SOURCES, RUNS];
+const MIGRATIONS: readonly string[] = [INIT, SYNC, SOURCES, RUNS, RESTORE];
 
 /** "piWF": tells our databases from others. */
 export const APPLICATION_ID = 0x7069_5746;

@@ -15,7 +15,7 @@ import { GroupCommit } from "./group.ts";
 import { acceptManager } from "./managers.ts";
 import { QueueTime } from "./queue-time.ts";
 import { createReader } from "./reader.ts";
-import { retain } from "./retention.ts";
+import { pruneHistory, retain } from "./retention.ts";
 import { runWrites } from "./runs/run-store.ts";
 import { settle } from "./settle.ts";
 import { sourceStore } from "./source-marks.ts";
@@ -92,6 +92,7 @@ export function createStore(
     ...syncWrites(group),
     ...sourceStore(connection, group, guard),
     retain: (limit) => group.write("retain", (tx) => retain(tx, limit)),
+    pruneHistory: (options) => pruneHistory(group, options),
     close: async () => {
       await group.close();
       close(connection);

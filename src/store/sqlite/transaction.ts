@@ -59,6 +59,11 @@ export class Transaction {
     return this.#sequence;
   }
 
+  /** Leaves out so many numbers of the sequence. */
+  skip(count: number): void {
+    this.#sequence += count;
+  }
+
   /** The version that a change of a resource gets; raises the store's revision. */
   nextVersion(): number {
     this.#revision = this.next();

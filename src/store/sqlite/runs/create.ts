@@ -8,6 +8,7 @@ import { describeRef } from "../../../model/resource.ts";
 import type { EnsureRun, StartRun } from "../../runs.ts";
 import type { Claim } from "../../store.ts";
 import { claimedResource } from "../claimed.ts";
+import { isAgain } from "../doubt.ts";
 import { enqueue } from "../enqueue.ts";
 import { appendEvent, firstEvent } from "../events.ts";
 import { addFinalizer, CHILD_RUNS } from "../finalizers.ts";
@@ -33,6 +34,8 @@ export function startRun(tx: Transaction, ids: Ids, request: StartRun): StoredRu
     attempt: 1,
     startedBy,
     ...(session === undefined ? {} : { session }),
+    // Only one who names the request can have made it before.
+    isDoubted: request.requestKey !== undefined && isAgain(tx),
   };
   return storedRun(tx, insertRun(tx, { runId, workflow, input, ...asked }));
 }
@@ -65,6 +68,7 @@ export function ensureChildRun(
     attempt: 1,
     startedBy: describeRef({ resourceManager, key: parent.key }),
     parent: { uid, resourceManager, key: parent.key },
+    isDoubted: isAgain(tx),
   });
   adopt(tx, parent, id);
   return storedRun(tx, id);
@@ -245,6 +249,8 @@ type NewRun = {
   startedBy: string;
   session?: string;
   parent?: { uid: string; resourceManager: string; key: string };
+  /** True where the same run may have been made before the store was restored. */
+  isDoubted?: boolean;
 };
 
 /** The run, its resource and its queue row. */
@@ -267,8 +273,8 @@ function insertRun(tx: Transaction, run: NewRun): number {
   );
   tx.run(
     `INSERT INTO run (resource_id, lane, digest, state, parent_uid, parent_manager, parent_key,
-       request_key, attempt, session, started_by, created_at, deadline_at)
-     VALUES (?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       request_key, attempt, session, started_by, created_at, deadline_at, doubted_from)
+     VALUES (?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     id,
     workflow.lane,
     workflow.digest,
@@ -281,6 +287,7 @@ function insertRun(tx: Transaction, run: NewRun): number {
     run.startedBy,
     tx.now,
     tx.now + workflow.deadlineMs,
+    run.isDoubted ? 1 : null,
   );
   firstEvent(tx, id, normal("RunCreated", `attempt ${run.attempt}, by ${run.startedBy}`));
   enqueue(tx, { id, lane: workflow.lane }, { cause: "request" });

@@ -1,6 +1,8 @@
 import { PiWorkflowsError } from "../../../model/errors.ts";
 import type { PassOutcome } from "../../../model/pass.ts";
-import { hasEnded, type RunEnding, type StoredRun } from "../../../model/run.ts";
+import { hasEnded, type RunEnding } from "../../../model/run.ts";
+import type { Claimed } from "../../store.ts";
+import { doubtedFrom } from "../doubt.ts";
 import type { NextPass } from "../next-pass.ts";
 import type { Transaction } from "../transaction.ts";
 import { PAUSED } from "./orders.ts";
@@ -31,14 +33,15 @@ export function prepareRun(tx: Transaction, id: number): boolean {
 }
 
 /** A run is handed out: a new epoch begins. */
-export function beginRunPass(tx: Transaction, id: number): StoredRun {
+export function beginRunPass(tx: Transaction, id: number): Pick<Claimed, "run" | "doubtedFrom"> {
   tx.run(
     "UPDATE run SET epochs = epochs + 1, started_at = ifnull(started_at, ?) WHERE resource_id = ?",
     tx.now,
     id,
   );
   moveRun(tx, runById(tx, id) as RunRow, { state: "running" });
-  return storedRun(tx, id);
+  const from = doubtedFrom(tx, id);
+  return { run: storedRun(tx, id), ...(from === undefined ? {} : { doubtedFrom: from }) };
 }
 
 /** Whether the outcome is one that a run's pass may have. @throws BAD_REQUEST */

@@ -1,15 +1,15 @@
-import { LIMITS } from "../../../model/limits.ts";
+import type { Kept } from "../retention.ts";
 import type { Transaction } from "../transaction.ts";
 
 /**
- * Deletes runs that ended long ago, but for the newest LIMITS.runsKept of each workflow, those that a
+ * Deletes runs that ended long ago, but for the newest so many of each workflow, those that a
  * live resource shows, and those with an open effect (D-7). A long journal goes in steps, its oldest
  * lines first; all else goes whole with the run (E-11). Returns how many rows went, about `limit`.
  */
-export function retainRuns(tx: Transaction, limit: number): number {
+export function retainRuns(tx: Transaction, limit: number, kept: Kept): number {
   let deleted = 0;
   for (const lane of tx.all<{ lane: number }>("SELECT lane FROM manager")) {
-    for (const id of expiredRuns(tx, lane.lane, limit)) {
+    for (const id of expiredRuns(tx, lane.lane, { ...kept, limit })) {
       if (deleted >= limit) return deleted;
       deleted += deleteRun(tx, id, limit - deleted);
     }
@@ -17,21 +17,28 @@ export function retainRuns(tx: Transaction, limit: number): number {
   return deleted;
 }
 
-function expiredRuns(tx: Transaction, lane: number, limit: number): number[] {
+/** Ended runs that may go: not those that a live resource shows, nor those with an open effect. */
+export const EXPIRED_RUNS = `FROM run u WHERE u.ended_at <= ?
+  AND NOT EXISTS (SELECT 1 FROM resource p WHERE p.uid = u.parent_uid AND p.state = 'live'
+    AND p.current_run = u.resource_id)
+  AND NOT EXISTS (SELECT 1 FROM effect e WHERE e.resource_id = u.resource_id
+    AND e.state IN ('pending', 'indeterminate'))`;
+
+function expiredRuns(
+  tx: Transaction,
+  lane: number,
+  { ms, runs, limit }: Kept & { limit: number },
+): number[] {
   return tx
     .all<{ id: number }>(
-      `SELECT u.resource_id AS id FROM run u
-       WHERE u.lane = ? AND u.resource_id <= (SELECT resource_id FROM run WHERE lane = ?
-           ORDER BY resource_id DESC LIMIT 1 OFFSET ${LIMITS.runsKept})
-         AND u.ended_at <= ?
-         AND NOT EXISTS (SELECT 1 FROM resource p WHERE p.uid = u.parent_uid AND p.state = 'live'
-           AND p.current_run = u.resource_id)
-         AND NOT EXISTS (SELECT 1 FROM effect e WHERE e.resource_id = u.resource_id
-           AND e.state IN ('pending', 'indeterminate'))
+      `SELECT u.resource_id AS id ${EXPIRED_RUNS} AND u.lane = ?
+         AND u.resource_id <= (SELECT resource_id FROM run WHERE lane = ?
+           ORDER BY resource_id DESC LIMIT 1 OFFSET ?)
        ORDER BY u.resource_id LIMIT ?`,
+      tx.now - ms,
       lane,
       lane,
-      tx.now - LIMITS.removedKeptMs,
+      runs,
       limit,
     )
     .map(({ id }) => id);
