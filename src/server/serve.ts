@@ -52,6 +52,12 @@ export type ServeOptions = ServerOptions & {
   requestStop: () => void;
 };
 
+/**
+ * What a stop may take besides draining: the kill ladder of runners and agents, and what is being
+ * applied. A client that waits for the next server gives up 30 s after it asked (start.ts).
+ */
+const PARTS_END_MS = 15_000;
+
 /** What the steps of a start hand on. */
 type Base = {
   options: ServeOptions;
@@ -112,9 +118,10 @@ export async function serve(options: ServeOptions): Promise<Running> {
     await syncs.start();
     attend(base, { ...parts, dispatch, syncs, sources });
     log.info("The server serves", { home: base.home.path, version: VERSION });
-    return { transport: localTransport(dispatch), stop: () => releasers.releaseAll(log) };
+    const stopMs = (options.drainMs ?? LIMITS.drainMs) + PARTS_END_MS;
+    return { transport: localTransport(dispatch), stop: () => releasers.releaseAll(log, stopMs) };
   } catch (thrown) {
-    await releasers.releaseAll(log);
+    await releasers.releaseAll(log, PARTS_END_MS);
     throw thrown;
   }
 }
