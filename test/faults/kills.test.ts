@@ -1,0 +1,25 @@
+import { beforeAll, expect, it, vi } from "vitest";
+import { buildServer } from "../server/server-process.ts";
+import { Killer } from "./kills.ts";
+import { random, sized } from "./seeds.ts";
+
+const KILLS = sized("KILLS", 100);
+/** So many kills are one campaign, on a state folder of its own. */
+const CAMPAIGN = 100;
+
+vi.setConfig({ testTimeout: 600_000 });
+beforeAll(buildServer);
+
+for (let from = 0; from < KILLS; from += CAMPAIGN) {
+  const count = Math.min(CAMPAIGN, KILLS - from);
+  it(`E-2, E-6, F-7, P-7: ${count} kills of server, runners and resolvers from seed ${from + 1}: every effect at most once, and once where it can be told`, async () => {
+    const { kills, things, made, asked, breaches } = await new Killer(random(from + 1)).run(count);
+    const { server, runner, resolver } = kills;
+    console.log(
+      `kill -9: server ${server}, runner ${runner}, resolver ${resolver}; ${made} effects, ${asked} told by a person`,
+    );
+    expect(breaches).toEqual([]);
+    expect(made).toBe(things);
+    expect(server + runner + resolver).toBeGreaterThanOrEqual(count);
+  });
+}
