@@ -6,6 +6,7 @@ import { planJsonSchema } from "../src/diff/schema.ts";
 import { EFFECT_TRANSITIONS } from "../src/model/effect.ts";
 import { ERRORS } from "../src/model/errors.ts";
 import { LIMITS } from "../src/model/limits.ts";
+import { PI_SETTINGS, PI_SETTINGS_MEMBER } from "../src/model/pi-settings.ts";
 import { manifestSchema } from "../src/model/manifest.ts";
 import { RUN_REASONS, RUN_STATES, type RunReason } from "../src/model/run.ts";
 import { RUN_REASON_WORDS, RUN_STATE_WORDS, type Words } from "../src/model/run-words.ts";
@@ -28,6 +29,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     "schemas/config.schema.json": schema("config.json of the state folder", configSchema),
     "schemas/manifest.schema.json": schema("A spec file of pi-workflows", manifestFile()),
     "schemas/output.schema.json": output(),
+    "schemas/pi-settings.schema.json": piSettings(),
     "schemas/plan.schema.json": schema("A plan, as diff -o json prints it", planJsonSchema),
     "schemas/requests.schema.json": requests(),
   };
@@ -35,6 +37,21 @@ export async function generatedFiles(): Promise<Record<string, string>> {
 
 function manifestFile(): z.ZodType {
   return z.union([manifestSchema, z.array(manifestSchema)]);
+}
+
+function piSettings(): string {
+  const settings = z
+    .strictObject(
+      Object.fromEntries(
+        Object.entries(PI_SETTINGS).map(([name, { default: value, about }]) => [
+          name,
+          z.boolean().default(value).describe(about),
+        ]),
+      ),
+    )
+    .optional();
+  const type = z.looseObject({ [PI_SETTINGS_MEMBER]: settings });
+  return schema("What the extension reads of Pi's settings.json", type);
 }
 
 /** One definition for each request of the server's HTTP interface. */

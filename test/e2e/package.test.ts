@@ -75,11 +75,12 @@ describe("the package", () => {
       "examples/greeting/.pi/resources/hello.resource.json",
       "examples/pull-request/.pi/resource-managers/pull-request.resource-manager.ts",
     ];
+    const loadedByPi = ["dist/extension/index.js", "skills/pi-workflows/SKILL.md"];
     const read = ["README.md", "LICENSE", "CHANGELOG.md", "ARCHITECTURE.md"];
     const generated = ["docs", "schemas"].flatMap((folder) =>
       readdirSync(path.join(ROOT, folder)).map((file) => `${folder}/${file}`),
     );
-    const wanted = [...named, ...started, ...read, ...generated];
+    const wanted = [...named, ...started, ...loadedByPi, ...read, ...generated];
     expect(wanted.filter((file) => !files.includes(file))).toEqual([]);
   });
 
@@ -89,6 +90,7 @@ describe("the package", () => {
       /^(?:LICENSE|package\.json)$/,
       /^dist\/[^.][^\s]*\.(?:js|d\.ts)$/,
       /^schemas\/[\w.-]+\.schema\.json$/,
+      /^skills\/[\w-]+\/(?:SKILL\.md|examples\/\.pi\/[\w-]+\/[\w./-]+\.(?:ts|json))$/,
       /^docs\/[\w.-]+\.(?:md|sql)$/,
       /^examples\/[\w-]+\/(?:README\.md|\.pi\/(?:resource-managers|resources|workflows)\/[\w./-]+\.(?:ts|json))$/,
     ];
