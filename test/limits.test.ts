@@ -13,6 +13,7 @@ import { tempFolder } from "./server/temp.ts";
 const PROOFS: Record<keyof typeof LIMITS, string> = {
   spec: "store/limits.test.ts",
   status: "store/limits.test.ts",
+  nesting: "model/canonical.test.ts",
   eventPayload: "store/limits.test.ts",
   message: "store/limits.test.ts",
   manifestFile: "sources/json-spec.test.ts",

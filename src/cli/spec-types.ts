@@ -43,7 +43,7 @@ async function typeOf(schema: Record<string, unknown>): Promise<string> {
 
 /** `PullRequest` for `pull-request`; a name that begins with a digit gets a dollar sign before it. */
 function namespaceName(name: string): string {
-  const pascal = name.replace(/(?:^|-+)([a-z0-9])/g, (_match, letter: string) =>
+  const pascal = name.replace(/(?:^|(?<!-)-+)([a-z0-9])/g, (_match, letter: string) =>
     letter.toUpperCase(),
   );
   return /^\d/.test(pascal) ? `$${pascal}` : pascal;

@@ -68,7 +68,7 @@ function describeSource(source: SyncSource): string {
 
 /** `a1b2c3d4e5f6 Ada: add a spec`. */
 export function describeRevision(revision: SyncRevision): string {
-  const author = revision.author?.replace(/ <.*>$/, "");
+  const author = revision.author?.replace(/ <[^<>]*>$/, "");
   const note = revision.subject === undefined ? "" : ` ${author}: ${revision.subject}`;
   return printable(`${revision.id.slice(0, 12)}${note}`);
 }

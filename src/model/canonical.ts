@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { PiWorkflowsError } from "./errors.ts";
+import { LIMITS } from "./limits.ts";
 
 /** Any value JSON can hold. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -8,7 +9,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  * The one canonical text of a JSON value: sorted keys, no white space, numbers as JavaScript prints
  * them (`1.0` is `1`, `-0` is `0`). Two specs are equal if and only if their canonical texts are.
  * `undefined` members are left out; dates and other values that JSON can't hold are refused.
- * @throws PiWorkflowsError `NOT_JSON` naming the path of the first such value.
+ * @throws PiWorkflowsError `NOT_JSON` naming the path of the first such value; `TOO_LARGE` for one that
+ * is nested too deep.
  */
 export function canonicalJson(value: unknown): string {
   return write(value, { steps: [], above: [] });
@@ -36,6 +38,7 @@ function write(value: unknown, trail: Trail): string {
 
 function writeObject(value: object, trail: Trail): string {
   if (trail.above.includes(value)) throw notJson(trail, "a circular reference");
+  if (trail.above.length === LIMITS.nesting) throw tooDeep();
   trail.above.push(value);
   const text = Array.isArray(value) ? writeArray(value, trail) : writeRecord(value, trail);
   trail.above.pop();
@@ -95,6 +98,13 @@ export function fingerprintText(canonical: string): string {
 /** The fingerprint of a JSON value: of its canonical text. */
 export function fingerprint(value: unknown): string {
   return fingerprintText(canonicalJson(value));
+}
+
+function tooDeep(): PiWorkflowsError {
+  return new PiWorkflowsError(
+    "TOO_LARGE",
+    `the value is nested deeper than ${LIMITS.nesting} objects and arrays`,
+  );
 }
 
 function notJson({ steps }: Trail, found: string): PiWorkflowsError {

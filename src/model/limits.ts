@@ -12,6 +12,8 @@ export const LIMITS = {
   spec: 1 * MiB,
   /** A resource's status with its conditions (specification, "Work queue"). */
   status: 1 * MiB,
+  /** Objects and arrays in one another, of any value that is kept: what walks it may call itself. */
+  nesting: 500,
   /** An event's payload (specification, "Work queue"). */
   eventPayload: 64 * KiB,
   /** A message of an event or condition; longer ones are cut. */
@@ -187,6 +189,6 @@ export function truncate(text: string, bytes: number = LIMITS.message): string {
     Buffer.from(text)
       .subarray(0, room)
       .toString("utf8")
-      .replace(/\uFFFD+$/u, "") + CUT
+      .replace(/\uFFFD$/u, "") + CUT
   );
 }

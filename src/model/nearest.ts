@@ -1,9 +1,15 @@
+/** Characters: the time to compare grows with the product of two lengths, and nobody mistypes longer names. */
+const LONGEST_NAME = 256;
+
 /** The candidate that `name` was most likely meant to be, if one is near enough. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
+  if (name.length > LONGEST_NAME) return undefined;
   let best: string | undefined;
   // A third of the letters may be wrong: "tittle" for "title", not "merge" for "draft".
   let bestDistance = Math.floor(name.length / 3) + 1;
   for (const candidate of candidates) {
+    // As far apart as their lengths at least.
+    if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;

@@ -10,11 +10,13 @@ const CREDENTIALS = [
   /\bnpm_[A-Za-z0-9]{36}\b/g,
   /\bAKIA[0-9A-Z]{16}\b/g,
   /\bsk-[A-Za-z0-9_-]{20,}\b/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\b/g,
-  /(?<=\b(?:bearer|token|basic)\s+)[A-Za-z0-9._~+/=-]{16,}/gi,
+  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\b/g,
   /(?<=:\/\/[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
 ];
+
+/** Kept: the word before it. Looking back over the white space would take the square of its length. */
+const AFTER_A_WORD = /\b((?:bearer|token|basic)\s{1,64})[A-Za-z0-9._~+/=-]{16,}/gi;
 
 const MASK = "[redacted]";
 const SECRET_NAMES =
@@ -22,7 +24,7 @@ const SECRET_NAMES =
 
 /** `text` with everything that looks like a credential masked. */
 export function redactText(text: string): string {
-  let masked = text;
+  let masked = text.replace(AFTER_A_WORD, `$1${MASK}`);
   for (const pattern of CREDENTIALS) masked = masked.replace(pattern, MASK);
   return masked;
 }

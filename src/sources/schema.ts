@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { JsonSchema } from "../model/manifest.ts";
 import { ajvIssues } from "./ajv-issues.ts";
 import type { Issue } from "./issue.ts";
+import { BOUNDED_PATTERNS, PatternTooSlow } from "./pattern.ts";
 import { isPlainSchema } from "./plain-schema.ts";
 import { zodIssues } from "./zod-issues.ts";
 
@@ -95,6 +96,7 @@ async function ajvSchema(schema: JsonSchema, isChecked: boolean): Promise<Schema
     allErrors: true,
     useDefaults: true,
     verbose: true,
+    code: { regExp: BOUNDED_PATTERNS },
     validateSchema: !isChecked && !isPlainSchema(undialected),
   };
   const dialect = typeof schema["$schema"] === "string" ? schema["$schema"] : "";
@@ -106,7 +108,12 @@ async function ajvSchema(schema: JsonSchema, isChecked: boolean): Promise<Schema
     check(value) {
       // Defaults are written into the value, which may be shared between manifests.
       const copy = structuredClone(value);
-      if (validate(copy)) return { value: copy };
+      try {
+        if (validate(copy)) return { value: copy };
+      } catch (thrown) {
+        if (!(thrown instanceof PatternTooSlow)) throw thrown;
+        return { issues: [{ path: [], message: thrown.message, of: "value" }] };
+      }
       return { issues: ajvIssues(validate.errors ?? []) };
     },
   };

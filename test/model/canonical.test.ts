@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalJson, fingerprint } from "../../src/model/canonical.ts";
+import { LIMITS } from "../../src/model/limits.ts";
 
 /** The same value with the members of every object in another order. */
 function shuffled(value: unknown): unknown {
@@ -47,6 +48,20 @@ describe("canonical JSON", () => {
     );
     expect(fingerprint({ a: 1 })).not.toBe(fingerprint({ a: "1" }));
     expect(fingerprint([1, 2])).not.toBe(fingerprint([2, 1]));
+  });
+
+  it("LIMITS.nesting: a value that deep is kept, and a deeper one refused", () => {
+    const nested = (depth: number): unknown =>
+      JSON.parse("[".repeat(depth - 1) + "{}" + "]".repeat(depth - 1));
+    expect(canonicalJson(nested(LIMITS.nesting))).toContain("{}");
+    for (const depth of [LIMITS.nesting + 1, 1_000_000]) {
+      expect(() => canonicalJson(nested(depth))).toThrow(
+        expect.objectContaining({
+          code: "TOO_LARGE",
+          message: expect.stringContaining("deeper than 500"),
+        }),
+      );
+    }
   });
 
   it.each([

@@ -49,7 +49,7 @@ function describe(fields: readonly Row[], colors: Colors): string {
     printable(JSON.stringify(value)),
     String(generation),
     printable(describeOrigin(origin)),
-    printable(origin.author?.replace(/ <.*>$/, "") ?? describeOwner(origin)),
+    printable(origin.author?.replace(/ <[^<>]*>$/, "") ?? describeOwner(origin)),
     instant(origin.committedAt ?? at),
   ]);
   const heading = ["FIELD", "VALUE", "GENERATION", "FROM", "BY", "AT"];

@@ -43,7 +43,7 @@ function itemOf(
 }
 
 function describeRemoval(file: string, { id, author, subject }: SyncRevision): string {
-  const name = author?.replace(/ <.*>$/, "") ?? "someone";
+  const name = author?.replace(/ <[^<>]*>$/, "") ?? "someone";
   return `${file} was removed by ${id.slice(0, 7)} (${name}: ${subject ?? ""})`;
 }
 
