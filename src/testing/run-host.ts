@@ -97,7 +97,9 @@ export class TestRunHost implements RunHost {
 
   /** Of the newest attempt whose end was not seen. @throws PiWorkflowsError NOT_AMBIGUOUS */
   resolve(resolution: NodeResolution, by: string): void {
-    const last = this.entries.findLast((entry) => entry.event === "ambiguous");
+    const open = new Map<number, JournalEntry>();
+    for (const entry of this.entries) if ("visit" in entry) open.set(entry.visit, entry);
+    const last = [...open.values()].findLast((entry) => entry.event === "ambiguous");
     if (last?.event !== "ambiguous") {
       throw new PiWorkflowsError("NOT_AMBIGUOUS", "no attempt is ambiguous");
     }
@@ -126,10 +128,12 @@ export class TestRunHost implements RunHost {
     if (entry.event === "cancel") delete orders.cancel;
     if (!("visit" in entry) || entry.event === "ambiguous") return;
     orders.resolutions = orders.resolutions.filter(({ visit }) => visit !== entry.visit);
-    if (entry.event !== "succeeded" || entry.kind !== "checkpoint") return;
-    const ordinal = this.entries.filter(
-      (other) => other.event === "succeeded" && other.node === entry.node,
-    ).length;
+    // An answer that does not fit ends as `aborted`, and the checkpoint asks again.
+    if (!("kind" in entry) || entry.kind !== "checkpoint" || entry.event === "begun") return;
+    const before = this.entries.filter(
+      (other) => other.event === "succeeded" && other.node === entry.node && other !== entry,
+    );
+    const ordinal = before.length + 1;
     orders.answers = orders.answers.filter(
       (answer) => answer.node !== entry.node || answer.ordinal !== ordinal,
     );

@@ -45,12 +45,16 @@ export class WorkflowTest {
   readonly #deadlineAt: number;
   #current: Pass | undefined;
   #epoch = 0;
+  /** Code of nodes that has not ended; of pure ones the journal tells only then. */
+  #codeUnderWay = 0;
   #notify: (notice: RunNotice) => void = () => undefined;
 
   constructor(workflow: Workflow, options: WorkflowTestOptions) {
     const { input, agents, commands, clock = new VirtualClock() } = options;
     const compiled = compile(workflow);
-    this.#workflow = commands === undefined ? compiled : standIn(compiled, commands);
+    this.#workflow = withNodes(compiled, (node) =>
+      commands === undefined ? this.#counted(node) : this.#counted(withScript(node, commands)),
+    );
     this.#input = input;
     this.clock = clock;
     this.#deadlineAt = clock.monotonic() + compiled.deadlineMs;
@@ -194,10 +198,25 @@ export class WorkflowTest {
     await new Promise((resolve) => setTimeout(resolve, REAL_MS));
     if (this.journal.length > lines || this.#isBusy()) return;
     const next = this.clock.monotonic() + this.clock.untilNext();
-    if (next < this.#deadlineAt) await this.clock.advance(this.clock.untilNext());
+    // The run's own deadline is always among the timers, and may be before the end of a delay.
+    const isDelayed = next < this.#deadlineAt || this.clock.pending() > 1;
+    if (isDelayed) await this.clock.advance(this.clock.untilNext());
+  }
+
+  #counted(node: CompiledNode): CompiledNode {
+    const { work } = node;
+    if (work.by !== "code") return node;
+    const run: typeof work.run = (ctx) => {
+      const made = work.run(ctx);
+      if (!(made instanceof Promise)) return made;
+      this.#codeUnderWay += 1;
+      return made.finally(() => (this.#codeUnderWay -= 1));
+    };
+    return { ...node, work: { ...work, run } };
   }
 
   #isBusy(): boolean {
+    if (this.#codeUnderWay > 0) return true;
     const open = new Set<string>();
     for (const entry of this.journal) {
       if (!("visit" in entry)) continue;
@@ -220,15 +239,15 @@ export function testWorkflow(workflow: Workflow, options: WorkflowTestOptions): 
   return new WorkflowTest(workflow, options);
 }
 
-/** The same workflow with its commands done by the script, judged as real ones are. */
-function standIn(workflow: CompiledWorkflow, script: CommandScript): CompiledWorkflow {
-  const nodes = [...workflow.nodes].map(([name, node]): [string, CompiledNode] => [
-    name,
-    withScript(node, script),
-  ]);
+function withNodes(
+  workflow: CompiledWorkflow,
+  change: (node: CompiledNode) => CompiledNode,
+): CompiledWorkflow {
+  const nodes = [...workflow.nodes].map(([name, node]) => [name, change(node)] as const);
   return { ...workflow, nodes: new Map(nodes) };
 }
 
+/** The same node with its command done by the script, judged as a real one is. */
 function withScript(node: CompiledNode, script: CommandScript): CompiledNode {
   const { work } = node;
   if (work.by !== "command") return node;

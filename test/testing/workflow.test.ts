@@ -10,6 +10,7 @@ import {
   end,
   loop,
   shell,
+  type WorkflowNode,
 } from "../../src/workflows/index.ts";
 import { testWorkflow } from "../../src/testing/index.ts";
 
@@ -146,5 +147,60 @@ describe("testWorkflow", () => {
     await run.run();
     run.cancel();
     expect(await run.run()).toMatchObject({ state: "failed", reason: "Cancelled" });
+  });
+
+  it("asks again where an answer does not fit, as the runtime does", async () => {
+    const run = testWorkflow(letter, { input: { name: "Ada" }, commands, agents: kind });
+    await run.run();
+    run.answer("ask", { ok: "perhaps" });
+    expect(await run.run()).toMatchObject({ state: "waiting", reason: "Checkpoint" });
+    expect(run.log.at(-1)?.text).toContain("ok");
+    run.answer("ask", { ok: true });
+    expect(await run.run()).toMatchObject({ state: "succeeded", exit: "sent" });
+  });
+
+  it("says that nothing is ambiguous, also where something was", async () => {
+    const run = testWorkflow(letter, { input: { name: "Ada" }, commands, agents: kind });
+    run.answer("ask", { ok: true });
+    while ((await run.step())?.event !== "begun" || !run.story.at(-1)?.endsWith("send"));
+    await run.crashAfter(0);
+    expect(await run.run()).toMatchObject({ state: "interrupted", reason: "Ambiguous" });
+    run.resolve({ outcome: "succeeded", output: 2 });
+    await run.run();
+    expect(() => run.resolve({ outcome: "retry" })).toThrow("no attempt is ambiguous");
+  });
+});
+
+describe("the clock of a workflow's test", () => {
+  const made = (node: WorkflowNode) =>
+    defineWorkflow({
+      name: "timed",
+      input: z.object({}),
+      output: z.null(),
+      startAt: "node",
+      deadline: "1h",
+      nodes: { node },
+      edges: { node: end("done") },
+      exits: { done: () => null },
+    });
+
+  it("moves to the run's deadline where a delay would end after it", async () => {
+    const run = () => {
+      throw new Error("not yet");
+    };
+    const node = action({ safety: "idempotent", run, retry: { times: 3, delay: "3h" } });
+    const test = testWorkflow(made(node), { input: {} });
+    expect(await test.run()).toMatchObject({ state: "failed", reason: "DeadlineExceeded" });
+    expect(test.clock.monotonic()).toBe(3_600_000);
+  });
+
+  it("stands still while code of a node is at work, also of one that is pure", async () => {
+    const node = compute({
+      timeout: "10s",
+      run: () => new Promise((resolve) => setTimeout(resolve, 30)),
+    });
+    const test = testWorkflow(made(node), { input: {} });
+    expect(await test.run()).toMatchObject({ state: "succeeded" });
+    expect(test.clock.monotonic()).toBe(0);
   });
 });
