@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { canonicalJson, fingerprint } from "../../src/model/canonical.ts";
+import { PiWorkflowsError } from "../../src/model/errors.ts";
+import { manifestSchema } from "../../src/model/manifest.ts";
+import { redact } from "../../src/model/redact.ts";
+import { printable, printableLines } from "../../src/model/text.ts";
+import { readJsonSpec } from "../../src/sources/json-spec.ts";
+import { prepareSchema } from "../../src/sources/schema.ts";
+import { changed, expectUnpolluted, mangled, tries } from "./support/inputs.ts";
+
+const manifest = {
+  $schema: "s",
+  resourceManager: "counter",
+  key: "acme/widgets#42",
+  spec: { merge: { method: "squash", checks: ["a", "b"] }, draft: false },
+  labels: { team: "a" },
+  dependsOn: ["counter/a"],
+  prune: false,
+};
+const TEXTS = [
+  JSON.stringify(manifest),
+  JSON.stringify([manifest, { ...manifest, key: "b" }], null, 2),
+  `// a comment\n{ "resourceManager": "counter", "key": "a", /* b */ "spec": { "a": [1, 2,], }, }\n`,
+  `\uFEFF{"resourceManager":"counter","key":"a","spec":"\\ud83d\\ude00"}`,
+  '<<<<<<< ours\n{"key":"a"}\n=======\n{"key":"b"}\n>>>>>>> theirs\n',
+];
+const values = changed([manifest, [manifest, manifest]]);
+
+/** Everything that a load does with a file before a schema of somebody's own sees it. */
+function read(bytes: Uint8Array): void {
+  const { manifests, problems } = readJsonSpec("a.resource.json", bytes);
+  for (const problem of problems) {
+    const { file, line, column, message } = problem;
+    if (file !== "a.resource.json" || message === "" || !(line > 0 && column > 0)) {
+      expect.unreachable(JSON.stringify(problem));
+    }
+  }
+  for (const { value, place, at } of manifests) {
+    if (!(place.line > 0)) expect.unreachable(JSON.stringify(place));
+    manifestSchema.safeParse(value);
+    if (!(at(["spec", "merge", 0]).line > 0)) expect.unreachable("a place before the file");
+    refusesOrGives(() => canonicalJson(value));
+  }
+}
+
+function refusesOrGives(work: () => unknown): void {
+  try {
+    work();
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(PiWorkflowsError);
+  }
+}
+
+describe("a JSON spec file is manifests or problems with places", () => {
+  it("with bytes changed", () => {
+    fc.assert(fc.property(mangled(fc.constantFrom(...TEXTS)), read), tries(15_000));
+    expectUnpolluted();
+  });
+
+  it("with places changed", () => {
+    const text = values.map((value) => Buffer.from(JSON.stringify(value) ?? ""));
+    fc.assert(fc.property(text, read), tries(8_000));
+    expectUnpolluted();
+  });
+
+  it.each([
+    ["[", "]"],
+    ['{"a":', "}"],
+    ["//\n[", "]"],
+  ])("nested without end: %s", (open, close) => {
+    for (const depth of [400, 5_000, 200_000]) {
+      read(Buffer.from(open.repeat(depth)));
+      read(Buffer.from(`${open.repeat(depth)}1${close.repeat(depth)}`));
+    }
+  });
+});
+
+describe("any JSON value", () => {
+  it("has a fingerprint, or is refused with a code, and is masked without a fault", () => {
+    fc.assert(
+      fc.property(values, (value) => {
+        refusesOrGives(() => fingerprint(value));
+        refusesOrGives(() => canonicalJson(redact(JSON.parse(canonicalJson(value)))));
+      }),
+      tries(4_000),
+    );
+    expectUnpolluted();
+  });
+
+  it("is checked by a schema without a fault", async () => {
+    const schema = await prepareSchema({
+      type: "object",
+      required: ["key"],
+      properties: {
+        key: { type: "string", pattern: "^[a-z]" },
+        spec: { type: "object", properties: { merge: { default: {} } } },
+        labels: { additionalProperties: { enum: ["a", "b"] } },
+      },
+      additionalProperties: false,
+    });
+    await fc.assert(
+      fc.asyncProperty(values, async (value) => {
+        const checked = await schema.check(value);
+        expect("value" in checked || checked.issues.length > 0).toBe(true);
+      }),
+      tries(3_000),
+    );
+    expectUnpolluted();
+  });
+});
+
+describe("any text", () => {
+  const controls = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/;
+  it("is shown without what a terminal obeys", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        expect(printable(text)).not.toMatch(controls);
+        expect(printable(text)).not.toContain("\n");
+        expect(printableLines(text).replaceAll("\t", "")).not.toMatch(controls);
+      }),
+      tries(5_000),
+    );
+  });
+});
