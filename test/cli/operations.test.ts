@@ -70,7 +70,7 @@ describe("repair and prune-history", () => {
     const database = new Database(path.join(home, "state.sqlite"));
     database.exec("DELETE FROM queue; UPDATE resource SET suspended = 1");
     database.close();
-    expect(await ok(["repair", "--dry-run"])).toBe("the queue lacks nothing\n");
+    expect(await ok(["repair", "--dry-run"])).toBe("every resource has its place in the queue\n");
     await ok(["resume", "counter", "one"]);
     await ok(["wait", "counter", "one"]);
     await ok(["server", "stop"]);

@@ -291,6 +291,7 @@ describe("-o json is as schemas/output.schema.json says, and nothing else is on 
   it("where the installation is looked after", async () => {
     const file = path.join(project, "../backup");
     await one("backup", ["backup", file]);
+    await one("doctor", ["doctor"], 1);
     await one("repair", ["repair", "--dry-run"]);
     await one("prune-history", ["prune-history", "--older-than", "1s", "--dry-run"]);
     expect(await failure(5, ["restore", file, "--yes"])).toBe("SERVER_RUNNING");

@@ -4,6 +4,7 @@ import { planJsonSchema } from "../../diff/schema.ts";
 import { ERRORS, type ErrorCode, type ErrorJson } from "../../model/errors.ts";
 import type { ActionReceipt } from "../../model/plan.ts";
 import type { ServerStatus, WatchItem } from "../../server/protocol.ts";
+import type { Diagnosis } from "../../server/doctor.ts";
 import type { Backup, Restored } from "../../server/backup.ts";
 import type { DeleteReceipt } from "../../store/store.ts";
 import type { ApplyResult } from "../apply-result.ts";
@@ -219,6 +220,19 @@ const serverStatus = exactly<ServerStatus>()(
   }),
 );
 
+const diagnosis = z.strictObject({
+  home: z.string(),
+  ok: z.boolean().describe("False where there is a problem"),
+  findings: z.array(
+    z.strictObject({
+      check: z.string(),
+      level: z.enum(["ok", "warning", "problem"]),
+      message: z.string(),
+      hint: z.string().exactOptional().describe("What to do"),
+    }),
+  ),
+});
+
 const backupMembers = {
   file: z.string(),
   takenAt: time,
@@ -277,6 +291,7 @@ const DOCUMENTS = {
   effects: z.strictObject({ effects: z.array(effectListing) }),
   "effect-resolve": z.strictObject({ effect }),
   blame,
+  doctor: exactly<Diagnosis>()(diagnosis),
   backup: exactly<Backup>()(backup),
   restore: exactly<Restored>()(restored),
   repair: z.strictObject({ enqueued: count, dryRun: z.boolean() }),

@@ -45,16 +45,36 @@ const RESTORE: Verb = {
   load: () => import("../commands/restore.ts"),
 };
 
+const DOCTOR: Verb = {
+  name: "doctor",
+  group: GROUP,
+  summary: "Find out what is wrong, and what to do",
+  description:
+    "Looks at the programs, the state folder, the server, the database, and what waits in it for a " +
+    "person. Changes nothing and needs no server.",
+  flags: [
+    { flags: "-q, --quiet", description: "only what is not well", group: "Output:" },
+    outputFlag("json"),
+  ],
+  exitCodes: { 1: "there are problems" },
+  examples: [
+    { command: "pi-workflows doctor", does: "Everything that was looked at" },
+    { command: "pi-workflows doctor --quiet -o json", does: "For programs" },
+  ],
+  load: () => import("../commands/doctor.ts"),
+};
+
 const REPAIR: Verb = {
   name: "repair",
   group: GROUP,
   summary: "Rebuild the queue from the resources",
   description:
-    "Enqueues every resource that should be in the queue and is not. It only adds: passes that run, " +
-    "waits and backoffs stay as they are, and a second repair finds nothing.",
+    "Enqueues every resource that has no place in the queue: one whose place was lost goes on, and one " +
+    "that rests is looked at once more. It only adds: passes that run, waits and backoffs stay as they " +
+    "are, and what is suspended or given up stays so.",
   flags: [{ flags: "--dry-run", description: "count them and change nothing" }, outputFlag("json")],
   examples: [
-    { command: "pi-workflows repair --dry-run", does: "How many are missing" },
+    { command: "pi-workflows repair --dry-run", does: "How many have no place" },
     { command: "pi-workflows repair", does: "Enqueue them" },
   ],
   load: () => import("../commands/repair.ts"),
@@ -87,4 +107,4 @@ const PRUNE_HISTORY: Verb = {
 };
 
 /** What keeps an installation well. */
-export const OPERATION_VERBS: readonly Verb[] = [BACKUP, RESTORE, REPAIR, PRUNE_HISTORY];
+export const OPERATION_VERBS: readonly Verb[] = [DOCTOR, BACKUP, RESTORE, REPAIR, PRUNE_HISTORY];
