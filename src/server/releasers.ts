@@ -12,6 +12,12 @@ export type Releasers = {
   releaseAll(log: Log | undefined, withinMs: number): Promise<void>;
 };
 
+/**
+ * What a stop may take besides draining: the kill ladder of runners and agents, and what is being
+ * applied. A client that waits for the next server gives up 30 s after it asked (start.ts).
+ */
+export const PARTS_END_MS = 15_000;
+
 /** What a release may take when the time of all is used up: most take a few milliseconds. */
 const SHORT_MS = 500;
 

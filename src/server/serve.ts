@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../model/clock.ts";
 import type { ManagerRecord } from "../model/batch.ts";
+import type { PiWorkflowsError } from "../model/errors.ts";
 import { VERSION } from "../model/installation.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Clock, Log } from "../model/ports.ts";
@@ -31,7 +32,7 @@ import { acquireLock } from "./lock.ts";
 import { createLogger } from "./logger.ts";
 import { PROTOCOL_VERSION, type Transport } from "./protocol.ts";
 import { createRegistry, type Registry } from "./registry.ts";
-import { createReleasers, type Releasers } from "./releasers.ts";
+import { createReleasers, PARTS_END_MS, type Releasers } from "./releasers.ts";
 import { openAgents } from "./runs/open-agents.ts";
 import type { Agents } from "./runs/agents.ts";
 import { splitEnvironment, type SplitEnvironment } from "./runs/credentials.ts";
@@ -51,12 +52,6 @@ export type ServeOptions = ServerOptions & {
   /** Begins to stop the server, for clients that ask for it and for one that is idle. */
   requestStop: () => void;
 };
-
-/**
- * What a stop may take besides draining: the kill ladder of runners and agents, and what is being
- * applied. A client that waits for the next server gives up 30 s after it asked (start.ts).
- */
-const PARTS_END_MS = 15_000;
 
 /** What the steps of a start hand on. */
 type Base = {
@@ -153,11 +148,16 @@ function own(options: ServeOptions, releasers: Releasers): Base {
 }
 
 async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
-  const { options, home, clock, releasers } = base;
+  const { options, home, clock, log, releasers } = base;
   if (options.store) return options.store;
   const ids = options.ids ?? systemIds(clock);
   const probe = options.probe ? { probe: options.probe } : {};
-  const store = await openStore({ path: home.database, clock, ids, ...probe });
+  // What is built on a damaged database makes it worse; the next start refuses, and says what to do.
+  const onDamage = (error: PiWorkflowsError): void => {
+    log.error("The server stops: its database is damaged", { error });
+    options.requestStop();
+  };
+  const store = await openStore({ path: home.database, clock, ids, onDamage, ...probe });
   releasers.add("store", () => store.close());
   return store;
 }

@@ -105,7 +105,7 @@ async function readers(home: string, socket: string): Promise<{ ended: Promise<u
   onTestFinished(() => client.close());
   const never = new AbortController().signal;
   const drain = async (items: AsyncIterable<unknown>): Promise<void> => {
-    for await (const _item of items);
+    for await (const item of items) expect(item).toBeDefined();
   };
   const reads = [client.events({}, never), client.watch({}, never), client.syncWatch({}, never)];
   const ended = Promise.allSettled(reads.map(drain));

@@ -1,4 +1,4 @@
-import { statfsSync, statSync } from "node:fs";
+import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import Database from "better-sqlite3";
 import { PiWorkflowsError } from "../../model/errors.ts";
@@ -36,13 +36,13 @@ const CACHE_KIB = 16 * 1024;
  */
 export function openDatabase(file: string): Database.Database {
   refuseNetworkFolder(path.dirname(file));
-  const unclean = hasWal(file);
+  const isSuspect = hasWal(file) || existsSync(damageNote(file));
   const database = new Database(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     requireSqlite(sqliteVersion(database));
     checkSchema(database);
     configure(database);
-    if (unclean) requireSound(database);
+    if (isSuspect) requireSound(database);
     migrate(database);
     return database;
   } catch (error) {
@@ -153,9 +153,25 @@ function hasWal(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-// After an unclean end only: it reads the whole file.
+function damageNote(file: string): string {
+  return `${file}-damaged`;
+}
+
+/** Has the next start look at the whole database, as after an unclean end (P-7). */
+export function noteDamage(file: string): void {
+  try {
+    writeFileSync(damageNote(file), "", { mode: 0o600 });
+  } catch {
+    // What is damaged may lie on a disk that takes nothing more; the log says it too.
+  }
+}
+
+// After an unclean end, or where damage was met: it reads the whole file.
 function requireSound(database: Database.Database): void {
   const found = database.pragma("quick_check(1)", { simple: true });
-  if (found === "ok") return;
+  if (found === "ok") {
+    rmSync(damageNote(database.name), { force: true });
+    return;
+  }
   throw new PiWorkflowsError("STORE_CORRUPT", `${database.name} is damaged: ${String(found)}`);
 }

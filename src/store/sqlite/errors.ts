@@ -25,12 +25,17 @@ export function toStoreError(thrown: unknown): PiWorkflowsError {
   });
 }
 
-/** Runs `work` and throws whatever goes wrong as one of our errors. */
-export function guarded<Result>(work: () => Result): Result {
+/** Runs `work` and throws whatever goes wrong as one of our errors, which `seen` sees first. */
+export function guarded<Result>(
+  work: () => Result,
+  seen: (error: PiWorkflowsError) => void = () => undefined,
+): Result {
   try {
     return work();
-  } catch (error) {
-    throw toStoreError(error);
+  } catch (thrown) {
+    const error = toStoreError(thrown);
+    seen(error);
+    throw error;
   }
 }
 

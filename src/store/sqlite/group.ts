@@ -25,6 +25,12 @@ type Operation = {
 };
 type Done = { operation: Operation; result?: unknown; error?: PiWorkflowsError };
 
+type GroupOptions = {
+  probe?: Probe | undefined;
+  /** Sees every error before it is told. */
+  onError?: (error: PiWorkflowsError) => void;
+};
+
 /**
  * Group commit: the writes that arrive in one turn of the event loop are one transaction, so that
  * they share its fsync. Each runs in its own savepoint, and none is answered before the commit.
@@ -36,15 +42,17 @@ export class GroupCommit {
   readonly #connection: Connection;
   readonly #time: QueueTime;
   readonly #probe: Probe;
+  readonly #onError: (error: PiWorkflowsError) => void;
   #waiting: Operation[] = [];
   #scheduled = false;
   #closed = false;
   #idle: (() => void)[] = [];
 
-  constructor(connection: Connection, time: QueueTime, probe: Probe = () => undefined) {
+  constructor(connection: Connection, time: QueueTime, { probe, onError }: GroupOptions = {}) {
     this.#connection = connection;
     this.#time = time;
-    this.#probe = probe;
+    this.#probe = probe ?? (() => undefined);
+    this.#onError = onError ?? (() => undefined);
   }
 
   /** Runs `work` in the next group. Resolves when it is durable, as asked for. */
@@ -87,7 +95,7 @@ export class GroupCommit {
       this.#unsynced(group, () => this.#transact(group, done));
     } catch (thrown) {
       this.#rollBack();
-      const error = toStoreError(thrown);
+      const error = this.#errorOf(thrown);
       for (const [index, operation] of group.entries())
         operation.reject(done[index]?.error ?? error);
       return;
@@ -139,7 +147,7 @@ export class GroupCommit {
       });
       return { operation, result };
     } catch (error) {
-      return { operation, error: toStoreError(error) };
+      return { operation, error: this.#errorOf(error) };
     }
   }
 
@@ -154,6 +162,12 @@ export class GroupCommit {
     } catch (thrown) {
       operation.reject(toStoreError(thrown));
     }
+  }
+
+  #errorOf(thrown: unknown): PiWorkflowsError {
+    const error = toStoreError(thrown);
+    this.#onError(error);
+    return error;
   }
 
   #rollBack(): void {

@@ -4,7 +4,7 @@ import type { ResourceManagerStore } from "../store.ts";
 import { applyBatch } from "./apply.ts";
 import { beginEpoch, claimReady, renewClaim } from "./claim.ts";
 import { Connection } from "./connection.ts";
-import { assertDurable, openDatabase } from "./database.ts";
+import { assertDurable, noteDamage, openDatabase } from "./database.ts";
 import { deleteResource } from "./deletion.ts";
 import { beginEffect, resolveEffect, settleEffect } from "./effects.ts";
 import { enqueueAll, repair } from "./enqueue.ts";
@@ -29,6 +29,8 @@ export type StoreOptions = {
   clock: Clock;
   ids: Ids;
   probe?: Probe;
+  /** Called once, when damage is met: nothing should be built on the database any more (P-7). */
+  onDamage?: (error: PiWorkflowsError) => void;
 };
 
 /**
@@ -49,12 +51,13 @@ export async function openStore(options: StoreOptions): Promise<ResourceManagerS
 /** The store on an open database; tests use it to reach the connection. */
 export function createStore(
   connection: Connection,
-  { clock, ids, probe }: Omit<StoreOptions, "path">,
+  { clock, ids, probe, onDamage }: Omit<StoreOptions, "path">,
 ): ResourceManagerStore {
   const time = new QueueTime(clock, begin(connection, clock, ids));
-  const group = new GroupCommit(connection, time, probe);
+  const seen = damageWatch(connection.database.name, onDamage);
+  const group = new GroupCommit(connection, time, { probe, onError: seen });
   const guard = <T>(work: () => T): T => {
-    if (connection.database.open) return guarded(work);
+    if (connection.database.open) return guarded(work, seen);
     throw new PiWorkflowsError("SERVER_STOPPING", "the store is closed");
   };
   const reader = createReader(connection, { time: () => time.read(), guard });
@@ -97,6 +100,20 @@ export function createStore(
       await group.close();
       close(connection);
     },
+  };
+}
+
+/** Looks at every error of the store for one that tells of damage, and notes the first. */
+function damageWatch(
+  file: string,
+  onDamage: StoreOptions["onDamage"],
+): (error: PiWorkflowsError) => void {
+  let isKnown = false;
+  return (error) => {
+    if (isKnown || error.code !== "STORE_CORRUPT") return;
+    isKnown = true;
+    noteDamage(file);
+    onDamage?.(error);
   };
 }
 
