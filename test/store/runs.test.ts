@@ -472,6 +472,32 @@ describe("retention of runs", () => {
     expect(await store.effects({ uid: withEffect.run.runId })).toEqual([]);
   });
 
+  it("R-1: a live resource that asks again, long after, finds the end of its run; only its history goes", async () => {
+    const { driver, store, count } = await start();
+    await driver.put("a", 1);
+    const [parent] = await driver.claim(1, ["m"]);
+    if (!parent) throw new Error("nothing was ready");
+    const ask = (requestKey: string) =>
+      store.ensureChildRun(parent.claim, { requestKey, workflow: "w", input: 1 });
+    const first = await ask("first");
+    const claimed = await driver.claimRun();
+    await store.appendJournal(claimed.claim, [pure(1), pure(2)]);
+    await driver.settleRun(claimed, DONE);
+    await ask("second");
+    await driver.settleRun(await driver.claimRun(), DONE);
+    await ended(driver, LIMITS.runsKept);
+    const lines = count("journal");
+    driver.clock.advance(LIMITS.removedKeptMs);
+    await store.renew(parent.claim, driver.clock.now() + 60_000);
+    await retainAll(driver);
+    expect(await store.journal(first.runId, {})).toEqual([]);
+    expect(count("journal")).toBeLessThan(lines ?? 0);
+    expect(await ask("first")).toMatchObject({
+      runId: first.runId,
+      ...DONE,
+    });
+  });
+
   it("is bounded in each step, also for one long journal", async () => {
     const { driver, store, count } = await start();
     const long = await driver.started();
