@@ -14,6 +14,14 @@ export function printableLines(text: string): string {
   return text.replace(UNPRINTABLE_BUT_LAYOUT, spell);
 }
 
+/**
+ * JSON as text, fit for a terminal and for whoever prints a file: JSON leaves out only what lies below
+ * the space, and terminals obey more. What is escaped reads back the same.
+ */
+export function printableJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(UNPRINTABLE_BUT_LAYOUT, spell);
+}
+
 function spell(character: string): string {
   if (character === "\n") return "\\n";
   if (character === "\t") return "\\t";
@@ -34,7 +42,7 @@ const PLAIN = /^[\x20-\x7e]*$/;
 
 // East Asian Width W and F (Unicode UAX #11), and emoji that are drawn as such.
 const WIDE =
-  /[\u1100-\u115F\u2329\u232A\u2E80-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{1B2FF}\u{1F200}-\u{1F2FF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
+  /[\u1100-\u115F\u2329\u232A\u2630-\u2637\u268A-\u268F\u2E80-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{1B2FF}\u{1D300}-\u{1D376}\u{1F200}-\u{1F2FF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
 
 /** The first line of a text, marked where there are more. */
 export function firstLine(text: string): string {

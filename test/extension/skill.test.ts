@@ -48,11 +48,19 @@ describe("the skill", () => {
   it("has a workflow that counts, and asks where there is too much", async () => {
     await workspace.ok(["workflow", "validate"]);
     workspace.write("some.txt", "one two three");
-    const run = (most: number, ...more: string[]) =>
-      workspace.run([
-        ...["run", "start", "count-words", "--wait", "-o", "json"],
-        ...["--input", JSON.stringify({ file: "some.txt", most }), ...more],
+    const run = (most: number) => {
+      const input = JSON.stringify({ file: "some.txt", most });
+      return workspace.run([
+        "run",
+        "start",
+        "count-words",
+        "--wait",
+        "-o",
+        "json",
+        "--input",
+        input,
       ]);
+    };
     expect((await run(5)).stdout).toContain('"words": 3');
     expect((await run(2)).stdout).toContain("It has 3 words. Take it all the same?");
   });
