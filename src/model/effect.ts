@@ -62,7 +62,17 @@ export type EffectObservation =
  *   called again.
  * - `done`: the record is terminal; make no call (E-3).
  */
-export type EffectDecision = { next: "call" | "observe" | "done"; effect: StoredEffect };
+export type EffectDecision =
+  | { next: "call" | "done"; effect: StoredEffect }
+  | {
+      next: "observe";
+      effect: StoredEffect;
+      /**
+       * For so long surely no call of it has begun, by a clock that nobody sets and no suspend moves: what
+       * a consistency window is measured with (E-7). Milliseconds.
+       */
+      quietMs: number;
+    };
 
 /** How an effect that was begun ended. */
 export type EffectOutcome =

@@ -26,8 +26,9 @@ export type EffectRequest = {
   apply(signal: AbortSignal, call: EffectCall): Promise<EffectApplied | void>;
   /**
    * For providers that answer "not found" for a while after a write: an `absent` observation sooner
-   * than this after the call proves nothing (E-7). It counts from when the call was recorded, so let
-   * it cover how long a call may take. Milliseconds, default 0.
+   * than this after the call proves nothing (E-7). It counts from when the call was given up, or its
+   * pass was over, while the server was awake; let it cover how long a request may be on its way.
+   * Milliseconds, default 0.
    */
   consistencyWindowMs?: number;
 };

@@ -44,7 +44,6 @@ export function createContext({ pass, host, signal, now }: ContextOptions): Pass
     };
   const effects = createPassEffects({
     signal,
-    now,
     host: {
       beginEffect: async (request) => {
         gate.check();

@@ -1,5 +1,10 @@
 import { fingerprint } from "../model/canonical.ts";
-import type { EffectObservation, EffectOutcome, StoredEffect } from "../model/effect.ts";
+import type {
+  EffectDecision,
+  EffectObservation,
+  EffectOutcome,
+  StoredEffect,
+} from "../model/effect.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { AppliedEffect, EffectRequest } from "../resource-managers/context.ts";
 import {
@@ -37,7 +42,6 @@ export class EffectHeld extends Error {
 export type EffectScope = {
   host: Pick<PassHost, "beginEffect" | "settleEffect" | "log">;
   signal: AbortSignal;
-  now(): number;
 };
 
 /**
@@ -61,15 +65,18 @@ export async function ensureEffect(
     case "call":
       return callProvider(scope, request, first.effect);
     case "observe":
-      return observeFirst(scope, request, first.effect);
+      return observeFirst(scope, request, first);
   }
 }
+
+type Open = Extract<EffectDecision, { next: "observe" }>;
 
 async function observeFirst(
   scope: EffectScope,
   request: EffectRequest,
-  effect: StoredEffect,
+  open: Open,
 ): Promise<AppliedEffect> {
+  const { effect } = open;
   const seen = await look(scope, request);
   if (effect.state === "applied" || effect.state === "rejected") {
     return confirm(scope, effect, seen);
@@ -82,7 +89,7 @@ async function observeFirst(
     case "unknown":
       return park(scope, effect, `can't be told: ${seen.reason}`);
     case "absent":
-      return repeat(scope, request, effect);
+      return repeat(scope, request, open);
   }
 }
 
@@ -115,9 +122,9 @@ async function look(scope: EffectScope, request: EffectRequest): Promise<EffectO
 async function repeat(
   scope: EffectScope,
   request: EffectRequest,
-  effect: StoredEffect,
+  { effect, quietMs }: Open,
 ): Promise<AppliedEffect> {
-  const delayMs = untilProof(effect, request.consistencyWindowMs ?? 0, scope.now());
+  const delayMs = (request.consistencyWindowMs ?? 0) - quietMs;
   if (delayMs > 0) {
     const message = `effect ${effect.key} is not to be seen yet; its provider may still show it`;
     throw new EffectHeld({ kind: "early", effectKey: effect.key, message, delayMs });
@@ -137,17 +144,13 @@ async function repeat(
   }
 }
 
-/** Milliseconds until "absent" proves something; capped, so that a clock set back can't hold it. */
-function untilProof(effect: StoredEffect, windowMs: number, now: number): number {
-  const called = Date.parse(effect.completedAt ?? effect.startedAt);
-  return Math.min(windowMs, called + windowMs - now);
-}
-
 async function callProvider(
   scope: EffectScope,
   request: EffectRequest,
   effect: StoredEffect,
 ): Promise<AppliedEffect> {
+  // Called off while the ledger was written: from then on no call begins (E-7).
+  scope.signal.throwIfAborted();
   let value: EffectApplied | void;
   try {
     value = await request.apply(scope.signal, {

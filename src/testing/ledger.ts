@@ -39,7 +39,10 @@ export class TestLedger {
     if (known?.state === "applied" || known?.state === "rejected") {
       return { next: "done", effect: known };
     }
-    if (known && !provenAbsent) return { next: "observe", effect: known };
+    if (known && !provenAbsent) {
+      const since = Date.parse(known.completedAt ?? known.startedAt);
+      return { next: "observe", effect: known, quietMs: this.#now() - since };
+    }
     const effect: StoredEffect = {
       key,
       kind,

@@ -1,7 +1,7 @@
 import { canonicalJson, fingerprint, type Json } from "../../src/model/canonical.ts";
 import type { BatchReceipt } from "../../src/model/batch.ts";
 import { mergeConditions, type Condition } from "../../src/model/condition.ts";
-import type { EffectOutcome, StoredEffect } from "../../src/model/effect.ts";
+import type { EffectDecision, EffectOutcome, StoredEffect } from "../../src/model/effect.ts";
 import { PiWorkflowsError, type ErrorCode } from "../../src/model/errors.ts";
 import { isWorkflowLane, workflowLane } from "../../src/model/graph.ts";
 import { LIMITS } from "../../src/model/limits.ts";
@@ -101,6 +101,9 @@ export class ReferenceStore implements ModelledStore {
   #queue: Entry[] = [];
   #settled = new Map<string, SettleReceipt>();
   #removedBy = new Map<string, Resource>();
+
+  /** When the pass that may have called an effect was over, by the monotonic clock. */
+  readonly #left = new WeakMap<StoredEffect, number>();
 
   constructor(clock: ManualClock) {
     this.#clock = clock;
@@ -278,12 +281,12 @@ export class ReferenceStore implements ModelledStore {
     if (!isOpen(found)) return { next: "done" as const, effect: withoutToken(found) };
     const proven = found.state === "indeterminate" && request.provenAbsent;
     if (!proven) {
-      if (found.state === "pending") found.state = "indeterminate";
-      return { next: "observe" as const, effect: withoutToken(found) };
+      if (found.state === "pending") this.#leave(found);
+      return this.#toObserve(found);
     }
     if (found.attempts >= LIMITS.effectAttempts) {
       found.parked = true;
-      return { next: "observe" as const, effect: withoutToken(found) };
+      return this.#toObserve(found);
     }
     Object.assign(found, {
       state: "pending",
@@ -989,7 +992,7 @@ export class ReferenceStore implements ModelledStore {
     } else if (request.run) fail("BAD_REQUEST");
     if (outcome.kind === "requeueAfter") checkDelay(outcome.delayMs);
     for (const effect of resource.effects) {
-      if (effect.state === "pending") effect.state = "indeterminate";
+      if (effect.state === "pending") this.#leave(effect);
     }
     const now = this.#clock.now();
     let own: { at: number; cause: WakeCause } | undefined;
@@ -1131,11 +1134,23 @@ export class ReferenceStore implements ModelledStore {
     };
   }
 
+  /** The pass that may have called is over. */
+  #leave(effect: StoredEffect): void {
+    effect.state = "indeterminate";
+    this.#left.set(effect, this.#clock.monotonic());
+  }
+
+  #toObserve(found: StoredEffect & { token: string }): EffectDecision {
+    const quietMs = this.#clock.monotonic() - (this.#left.get(found) as number);
+    return { next: "observe", effect: withoutToken(found), quietMs };
+  }
+
   #moveEffect(effect: StoredEffect, outcome: EffectOutcome): boolean {
     if (!isOpen(effect)) {
       if (effect.state !== outcome.state) fail("EFFECT_NOT_OPEN");
       return false;
     }
+    if (effect.state === "pending" && outcome.state === "indeterminate") this.#leave(effect);
     effect.state = outcome.state;
     effect.parked = outcome.state === "indeterminate" && outcome.park;
     delete effect.reason;

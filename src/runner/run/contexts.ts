@@ -37,7 +37,6 @@ export function createContext(parts: ContextParts, attempt: Attempt): AttemptCon
   const ledger = () =>
     (effects ??= createPassEffects({
       signal,
-      now: () => clock.now(),
       host: {
         beginEffect: (request) => parts.host.beginEffect(request),
         settleEffect: (settlement) => parts.host.settleEffect(settlement),

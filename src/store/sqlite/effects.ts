@@ -30,16 +30,18 @@ export function beginEffect(tx: Transaction, claim: Claim, request: BeginEffect)
   const resource = claimedResource(tx, claim);
   const print = checkRequest(request);
   const row = findEffect(tx, resource.id, request.key);
+  const decide = (next: EffectDecision["next"], changed: EffectRow): EffectDecision => {
+    const effect = toEffect(changed, resource.uid);
+    return next === "observe"
+      ? { next, effect, quietMs: tx.quiet.of(changed.id) }
+      : { next, effect };
+  };
   if (row === undefined) {
     const doubt = doubtOf(tx, resource.id);
-    const effect = insertEffect(tx, resource, { ...request, fingerprint: print, doubt });
-    return { next: doubt ? "observe" : "call", effect };
+    const made = insertEffect(tx, resource, { ...request, fingerprint: print, doubt });
+    return decide(doubt ? "observe" : "call", made);
   }
   if (row.fingerprint !== print) throw conflict(row, "was begun for another request");
-  const decide = (next: EffectDecision["next"], changed: EffectRow): EffectDecision => ({
-    next,
-    effect: toEffect(changed, resource.uid),
-  });
   switch (row.state) {
     case "applied":
     case "rejected":
@@ -186,6 +188,8 @@ function move(
     row.state,
   );
   if (changed !== 1) throw notOpen(row, outcome.state);
+  if (!isOpen(after.state)) tx.quiet.forget(row.id);
+  else if (!repeated) tx.quiet.begin(row.id);
   appendEvent(tx, resource.id, effectEvent(after, outcome.shownRef ?? after.external_ref));
   return after;
 }
@@ -246,7 +250,7 @@ function insertEffect(
   tx: Transaction,
   resource: ClaimedRow,
   request: BeginEffect & { fingerprint: string; doubt: { at: number } | undefined },
-): StoredEffect {
+): EffectRow {
   const { doubt } = request;
   // The stored request is for people only; what is compared is the fingerprint of the true one.
   const shown = canonicalJson(redact(request.shown ?? request.request));
@@ -263,17 +267,16 @@ function insertEffect(
     doubt ? "indeterminate" : "pending",
     doubt ? RESTORED : null,
     resource.claim_token,
-    // What may have been called was called before the restore: from then on absence counts (E-7).
+    // What may have been called was called before the restore.
     doubt?.at ?? tx.now,
     tx.next(),
   );
-  return toEffect(findEffect(tx, resource.id, request.key) as EffectRow, resource.uid);
+  return findEffect(tx, resource.id, request.key) as EffectRow;
 }
 
 /** Another call after proof that the one before did not arrive. */
 function retry(tx: Transaction, row: EffectRow, claim: Claim): EffectRow {
   const changed = tx.run(
-    // The window in which "not found" proves nothing counts from the latest call (E-7).
     `UPDATE effect SET state = 'pending', attempts = attempts + 1, parked = 0, reason = NULL,
        claim_token = ?, started_at = ?, sequence = ? WHERE id = ? AND state = 'indeterminate'`,
     claim.token,

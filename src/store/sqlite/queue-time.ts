@@ -1,4 +1,5 @@
 import type { Clock } from "../../model/ports.ts";
+import { QuietTimes } from "./quiet.ts";
 
 /** One reading of the clock, for a whole transaction. */
 export type Reading = { now: number; queueTime: number };
@@ -9,17 +10,19 @@ export type Reading = { now: number; queueTime: number };
  */
 export class QueueTime {
   readonly #clock: Clock;
+  readonly #quiet: QuietTimes;
   #latest: number;
   #anchor: { queueTime: number; monotonic: number };
 
   /** `latest` is the queue time of the last commit, which may be ahead of a clock set back since. */
   constructor(clock: Clock, latest: number) {
     this.#clock = clock;
+    this.#quiet = new QuietTimes(clock);
     this.#latest = latest;
     this.#anchor = { queueTime: latest, monotonic: clock.monotonic() };
   }
 
-  read(): Reading {
+  read(): Reading & { quiet: QuietTimes } {
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
     if (now >= this.#latest) {
@@ -29,6 +32,6 @@ export class QueueTime {
       const elapsed = Math.floor(monotonic - this.#anchor.monotonic);
       this.#latest = Math.max(this.#latest, this.#anchor.queueTime + elapsed);
     }
-    return { now, queueTime: this.#latest };
+    return { now, queueTime: this.#latest, quiet: this.#quiet };
   }
 }

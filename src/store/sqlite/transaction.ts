@@ -1,5 +1,6 @@
 import type { Connection, SqlValue } from "./connection.ts";
 import type { Reading } from "./queue-time.ts";
+import type { QuietTimes } from "./quiet.ts";
 
 type State = { epoch: number; sequence: number; revision: number };
 
@@ -9,16 +10,19 @@ export class Transaction {
   readonly now: number;
   /** What `ready_at` and claim times are compared with. */
   readonly queueTime: number;
+  /** Since when open effects were surely not called. */
+  readonly quiet: QuietTimes;
   readonly #connection: Connection;
   readonly #begun: State;
   #epoch: number;
   #sequence: number;
   #revision: number;
 
-  constructor(connection: Connection, reading: Reading) {
+  constructor(connection: Connection, reading: Reading & { quiet: QuietTimes }) {
     this.#connection = connection;
     this.now = reading.now;
     this.queueTime = reading.queueTime;
+    this.quiet = reading.quiet;
     this.#begun = connection.get<State>(
       "SELECT epoch, sequence, revision FROM store_state",
     ) as State;
@@ -57,6 +61,11 @@ export class Transaction {
   next(): number {
     this.#sequence += 1;
     return this.#sequence;
+  }
+
+  /** A key of the lane is marked dirty. */
+  enqueued(lane: number): void {
+    this.#connection.onEnqueue?.(lane);
   }
 
   /** Leaves out so many numbers of the sequence. */

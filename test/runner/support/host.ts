@@ -81,7 +81,9 @@ export function memoryHost(now: () => number = Date.now): MemoryHost {
         before.state === "pending"
           ? move({ ...before, state: "indeterminate" }, "pending")
           : before;
-      return request.provenAbsent ? start(request, open) : { next: "observe", effect: open };
+      if (request.provenAbsent) return start(request, open);
+      const quietMs = now() - Date.parse(open.startedAt);
+      return { next: "observe", effect: open, quietMs };
     },
     async settleEffect({ key, requestFingerprint, outcome }) {
       const before = effects.get(key);

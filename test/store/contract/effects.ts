@@ -122,6 +122,20 @@ export function effectSuite(start: Start): void {
     expect(await driver.store.effects({})).toMatchObject([{ state: "indeterminate" }]);
   });
 
+  it("E-7: says for how long no call can have begun, since the end of its pass, by no wall clock", async () => {
+    const { driver, claimed } = await begun();
+    // The runner was told late: it may have called only now.
+    driver.clock.advance(40_000);
+    await driver.settle(claimed, CRASHED);
+    driver.clock.advance(1_500);
+    driver.clock.jump(60 * 60_000);
+    const { claim } = await driver.claimOne();
+    expect(await driver.store.beginEffect(claim, EFFECT)).toMatchObject({ quietMs: 1_500 });
+    driver.clock.jump(-24 * 60 * 60_000);
+    driver.clock.advance(500);
+    expect(await driver.store.beginEffect(claim, EFFECT)).toMatchObject({ quietMs: 2_000 });
+  });
+
   it("E-9: a parked effect stays parked under a new spec, and blocks nothing else", async () => {
     const started = await begun();
     const { driver, claimed } = started;
