@@ -32,7 +32,10 @@ export function decideAction(
     return conflictAction(desired, stored, [reason]);
   }
   const owned = sameOwner(stored.owner, context.owner);
-  if (!owned && !isForced(stored, context)) return conflictAction(desired, stored, waysOut(stored));
+  const handedOn = isHandedOn(desired, stored, context.owner);
+  if (!owned && !handedOn && !isForced(stored, context)) {
+    return conflictAction(desired, stored, waysOut(desired, stored, context.owner));
+  }
   const sameSpec = stored.specHash === desired.specHash;
   const metadata = metadataChanges(desired, stored);
   const moved = stored.file !== desired.place.file;
@@ -41,7 +44,9 @@ export function decideAction(
   }
   const changes = sameSpec ? metadata : [...specChanges(desired, stored, context), ...metadata];
   const reasons = describeChanges(changes);
-  if (!owned) reasons.push(`is taken over by force from ${describeOwner(stored.owner)}`);
+  if (handedOn)
+    reasons.push(`is taken over from ${describeOwner(stored.owner)}, as its file is synced`);
+  else if (!owned) reasons.push(`is taken over by force from ${describeOwner(stored.owner)}`);
   if (sameSpec) reasons.push("the spec is the same, so the generation stays");
   if (moved) reasons.push(movedFrom(desired, stored));
   return {
@@ -53,6 +58,18 @@ export function decideAction(
     changes,
     owner: stored.owner,
   };
+}
+
+/**
+ * Whether `apply` stored it from the very file that a sync follows now: whoever tries specs out with
+ * `apply` before they enable sync means the same resources.
+ */
+function isHandedOn(
+  { place }: Pick<Desired, "place">,
+  stored: Pick<SnapshotEntry, "owner" | "file">,
+  owner: Owner,
+): boolean {
+  return owner.kind === "sync" && stored.owner.kind === "apply" && stored.file === place.file;
 }
 
 function isForced(stored: SnapshotEntry, { force }: ActionContext): boolean {
@@ -96,11 +113,13 @@ function conflictAction(desired: Desired, stored: SnapshotEntry, reasons: string
   };
 }
 
-function waysOut(stored: SnapshotEntry): string[] {
+function waysOut({ place }: Desired, stored: SnapshotEntry, owner: Owner): string[] {
   const from = stored.file === undefined ? "" : ` (${stored.file})`;
   return [
     `belongs to ${describeOwner(stored.owner)}${from}`,
-    "change it there, take it over with --force, or delete it there first",
+    owner.kind === "sync"
+      ? `hand it to sync with \`pi-workflows apply -f ${place.file} --force\`, or delete it first`
+      : "change it there, take it over with --force, or delete it there first",
   ];
 }
 

@@ -127,6 +127,30 @@ describe("what a plan does to a resource", () => {
     expect(made.actions[0]?.owner).toEqual(OTHER_SET);
   });
 
+  it("lets a sync take over what `apply` had from the same file, and nothing else", () => {
+    const owner = { kind: "sync", name: "default" } as const;
+    const applied = { owner: { kind: "apply", name: "mine" } } as const;
+    const elsewhere = { ...applied, file: "specs/b.resource.json" };
+    const planned = (more: object) =>
+      summary(plan(loaded([declared("a")]), [stored("a", undefined, more)], { owner }));
+    expect(planned(applied)).toEqual([
+      [
+        "update",
+        "a",
+        "is taken over from apply set mine, as its file is synced",
+        "the spec is the same, so the generation stays",
+      ],
+    ]);
+    expect(planned(elsewhere)).toEqual([
+      [
+        "conflict",
+        "a",
+        "belongs to apply set mine (specs/b.resource.json)",
+        "hand it to sync with `pi-workflows apply -f specs/a.resource.json --force`, or delete it first",
+      ],
+    ]);
+  });
+
   it("takes over from another owner by force", () => {
     const theirs = stored("a", undefined, { owner: OTHER_SET });
     expect(summary(plan(loaded([declared("a")]), [theirs], { force: true }))).toEqual([

@@ -7,6 +7,7 @@ import { tempFolder } from "../server/temp.ts";
 import { untilTrue } from "../server/server-process.ts";
 import {
   applyByHand,
+  applyFiles,
   buildResolver,
   conditionOf,
   definition,
@@ -79,6 +80,24 @@ describe("a resource of a sync that is changed by hand", () => {
     const resumed = await client.syncResume(repo.folder);
     expect(conditionOf(resumed, "Synced").status).toBe(true);
     expect(await sizes(client, repo.folder)).toEqual({ a: 1, b: 1 });
+  });
+
+  it("is the set's as well where `apply` had it from the same file before", async () => {
+    const repo = widgetRepository();
+    writeWidgets(repo, { a: 1, b: 1 });
+    repo.commit("a and b");
+    const host = await syncServer();
+    const { client } = host;
+    await applyFiles(client, repo.folder, ["a", "b"]);
+    const status = await enabled(client, repo);
+    expect(conditionOf(status, "Synced").status).toBe(true);
+    expect(status.report.drift).toEqual([]);
+    const a = await getWidget(client, repo.folder, "a");
+    expect([a.owner.kind, a.resource.metadata.generation]).toEqual(["sync", 1]);
+    // No generation is the set's own yet; a change by hand is set right all the same.
+    await applyByHand(client, repo.folder, "a", { spec: { size: 9 }, force: true });
+    await untilTrue(async () => (await sizes(client, repo.folder))["a"] === 1);
+    await untilTrue(async () => (await client.syncStatus())[0]?.report.drift.length === 1);
   });
 
   it("is another owner's where the set never applied it: a conflict that names it", async () => {

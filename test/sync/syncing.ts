@@ -146,3 +146,12 @@ export async function applyByHand(
   const plan = await makePlan(client, resolution, { project, owner, force });
   await apply(plan, client, resolution.managers, { origin: { command: `apply widget ${key}` } });
 }
+
+/** Applies the spec files of widgets, as `apply -f` does. */
+export async function applyFiles(client: Client, project: string, keys: string[]): Promise<void> {
+  const files = keys.map((key) => path.join(project, specFile(key)));
+  const resolution = await resolve({ project, files });
+  const owner = { kind: "apply", name: "default" } as const;
+  const plan = await makePlan(client, resolution, { project, owner });
+  await apply(plan, client, resolution.managers, { origin: { command: "apply -f" } });
+}

@@ -22,14 +22,22 @@ export async function findTakenOver(
   for (const action of conflicts.slice(0, HISTORIES_READ)) {
     const current = action.current as SnapshotEntry;
     if (current.deleting || isOwn(current.owner)) continue;
-    if (wasTaken(set, await store.history(refOf(set, action)))) uids.add(current.uid);
+    if (wasTaken(set, action, await store.history(refOf(set, action)))) uids.add(current.uid);
   }
   return uids;
 }
 
 /** By a history, newest first: the set applied it, and what came after came since it was enabled. */
-function wasTaken({ enabledAt }: SyncSet, history: readonly GenerationRecord[]): boolean {
-  const last = history.findIndex(({ origin }) => isOwn(origin.owner));
+function wasTaken(
+  { enabledAt }: SyncSet,
+  { desired }: PlanAction,
+  history: readonly GenerationRecord[],
+): boolean {
+  // What `apply` had from the same file became the set's without a generation of its own.
+  const last = history.findIndex(
+    ({ origin: { owner, file } }) =>
+      isOwn(owner) || (owner.kind === "apply" && file === desired?.place.file),
+  );
   if (last < 0) return false;
   const taking = history[last - 1];
   // Without a generation of its own, taking it over changed nothing but the owner.
@@ -89,6 +97,9 @@ async function changedBy(
   action: PlanAction,
 ): Promise<string | undefined> {
   if (action.kind === "update") {
+    const [latest] = await store.history(refOf(set, action));
+    // Of before it was enabled: handed on by `apply`, not changed behind the back of the set.
+    if (action.owner?.kind === "apply" && latest && latest.at < set.enabledAt) return undefined;
     const stored = await store.get(refOf(set, action));
     return stored && describe(stored.origin);
   }
