@@ -126,3 +126,14 @@ describe("import directions", () => {
     expect(violation("server/x.ts", "octokit")).toBeDefined();
   });
 });
+
+describe("packages that are loaded late", () => {
+  it("are never loaded by import(), which may resolve without the exports of CommonJS modules", () => {
+    const late = sourceFiles().flatMap((file) => {
+      const text = readFileSync(path.join(SRC, file), "utf8");
+      const found = [...text.matchAll(/\bimport\(\s*"([^".][^"]*)"\s*\)/g)];
+      return found.map(([, name]) => `${file} loads ${name}`);
+    });
+    expect(late).toEqual([]);
+  });
+});

@@ -29,7 +29,7 @@ async function runToEnd(
   let result: PassResult;
   try {
     const returned = checkResult(await manager.reconcile(context.ctx, pass.resource));
-    await checkStatusSchema(manager, returned.resourceManagerStatus);
+    checkStatusSchema(manager, returned.resourceManagerStatus);
     result = returned;
   } catch (thrown) {
     result = failure(thrown);

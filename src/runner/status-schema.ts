@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../model/manifest.ts";
 import type { ResourceManager } from "../resource-managers/define.ts";
+import { loadAjv2020 } from "../sources/lazy-packages.ts";
 
 /** Returns what is wrong with a status, or nothing. */
 type Validator = (status: unknown) => string | undefined;
@@ -11,12 +12,12 @@ const compiled = new WeakMap<JsonSchema, Validator>();
  * managers that give a JSON Schema, so that the runners of others do not carry it.
  * @throws TypeError that names the first place that does not fit.
  */
-export async function checkStatusSchema(
+export function checkStatusSchema(
   { name, status: schema }: Pick<ResourceManager, "name" | "status">,
   status: unknown,
-): Promise<void> {
+): void {
   if (schema === undefined || status === undefined) return;
-  const wrong = isZod(schema) ? zodProblem(schema, status) : (await compile(schema))(status);
+  const wrong = isZod(schema) ? zodProblem(schema, status) : compile(schema)(status);
   if (wrong === undefined) return;
   throw new TypeError(`resourceManagerStatus does not fit the status schema of ${name}: ${wrong}`);
 }
@@ -34,10 +35,10 @@ function zodProblem(schema: Zod, status: unknown): string | undefined {
   return issue && `${issue.path.map(String).join(".")} ${issue.message}`.trim();
 }
 
-async function compile(schema: JsonSchema): Promise<Validator> {
+function compile(schema: JsonSchema): Validator {
   const known = compiled.get(schema);
   if (known) return known;
-  const { Ajv2020 } = await import("ajv/dist/2020.js");
+  const Ajv2020 = loadAjv2020();
   const validate = new Ajv2020({ strict: false }).compile(schema);
   const validator: Validator = (status) => {
     if (validate(status)) return undefined;

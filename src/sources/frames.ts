@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Problem } from "../model/manifest.ts";
+import { loadCodeFrame } from "./lazy-packages.ts";
 import type { ProjectFiles } from "./project-files.ts";
 
 /** More code frames than this are not read by anyone. */
@@ -15,7 +16,7 @@ export async function withFrames(
   inline: ReadonlyMap<string, string>,
 ): Promise<Problem[]> {
   if (problems.length === 0) return [];
-  const { codeFrameColumns } = await import("@babel/code-frame");
+  const codeFrameColumns = loadCodeFrame();
   const texts = new Map<string, string | undefined>(inline);
   for (const { file } of problems.slice(0, MAX_FRAMES)) {
     if (!texts.has(file)) texts.set(file, await read(files, path.resolve(project, file)));

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { JsonSchema } from "../model/manifest.ts";
 import { ajvIssues } from "./ajv-issues.ts";
 import type { Issue } from "./issue.ts";
+import { loadAjv2020, loadAjvOfDraft07, loadFormats } from "./lazy-packages.ts";
 import { BOUNDED_PATTERNS, PatternTooSlow } from "./pattern.ts";
 import { isPlainSchema } from "./plain-schema.ts";
 import { zodIssues } from "./zod-issues.ts";
@@ -84,12 +85,7 @@ function zodToJson(schema: z.ZodType, io: "input" | "output"): JsonSchema | unde
   return JSON.parse(JSON.stringify(json)) as JsonSchema;
 }
 
-async function ajvSchema(schema: JsonSchema, isChecked: boolean): Promise<Schema> {
-  const [{ Ajv }, { Ajv2020 }, { default: addFormats }] = await Promise.all([
-    import("ajv"),
-    import("ajv/dist/2020.js"),
-    import("ajv-formats"),
-  ]);
+function ajvSchema(schema: JsonSchema, isChecked: boolean): Schema {
   const undialected = withoutDialect(schema);
   const options = {
     strict: false,
@@ -100,8 +96,9 @@ async function ajvSchema(schema: JsonSchema, isChecked: boolean): Promise<Schema
     validateSchema: !isChecked && !isPlainSchema(undialected),
   };
   const dialect = typeof schema["$schema"] === "string" ? schema["$schema"] : "";
-  const ajv = /draft-0[67]/.test(dialect) ? new Ajv(options) : new Ajv2020(options);
-  addFormats.default(ajv);
+  const Ajv = /draft-0[67]/.test(dialect) ? loadAjvOfDraft07() : loadAjv2020();
+  const ajv = new Ajv(options);
+  loadFormats()(ajv);
   const validate = ajv.compile(undialected);
   return {
     json: schema,
