@@ -4,7 +4,7 @@ import { eventually } from "../e2e/stage.ts";
 import { acceptAll } from "../server/runs/real-runs.ts";
 import { randomOf } from "../sync/random-git.ts";
 import { NEWEST_PI } from "./support/installed.ts";
-import { content, KILL_WORKFLOW } from "./support/kill-workflow.ts";
+import { content, KILLED_AT, KILL_WORKFLOW } from "./support/kill-workflow.ts";
 import { KilledRuns, type Plan } from "./support/killed-runs.ts";
 import { Killing, VICTIMS, type Victim } from "./support/killing.ts";
 import { setPiStage } from "./support/stage.ts";
@@ -13,9 +13,6 @@ import { setPiStage } from "./support/stage.ts";
 // plan, though not the times that the machine took.
 const RUNS = Number(process.env["KILLED_RUNS"] ?? 6);
 const SEED = Number(process.env["KILLED_RUNS_SEED"] ?? Date.now() % 1_000_000_000);
-/** Lines of the journal of a run that nobody disturbs, about. */
-const LINES = 40;
-
 it(
   "kill -9 of the server, of runners and of Pi at random instants: every run ends as it would have, nothing is lost, nothing manual happens twice",
   async (test) => {
@@ -44,10 +41,10 @@ it(
 
 function planOf(random: () => number): Plan {
   const victim = VICTIMS[Math.floor(random() * VICTIMS.length)] as Victim;
-  const line = 1 + Math.floor(random() * LINES);
-  // Half of them in the middle of what takes no time, half in the middle of what an agent does.
-  const delayMs = Math.floor(random() * (random() < 0.5 ? 40 : 1_500));
-  return { victim, line, delayMs };
+  const nodes = KILLED_AT[victim];
+  const node = nodes[Math.floor(random() * nodes.length)] as string;
+  const span = KILLED_AT.Pi.includes(node) ? 1_500 : 150;
+  return { victim, node, delayMs: Math.floor(random() * span) };
 }
 
 /** Resolves when nothing runs whose environment names one of the folders. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { Json } from "../../../src/model/canonical.ts";
 import { textOf, type Rule } from "../../model-provider/stand-in.mjs";
@@ -33,7 +33,7 @@ export default defineWorkflow({
 });
 `,
   ".pi/workflows/all-kinds.workflow.ts": `
-import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import {
   action, agent, checkpoint, compute, decision, defineWorkflow, end, includeWorkflow, loop, parallel, shell,
@@ -44,10 +44,14 @@ import tailWorkflow from "./tail.workflow.ts";
 const Input = z.object({ world: z.string(), id: z.string() });
 const input = Input;
 const fileOf = (ctx) => path.join(ctx.input.world, ctx.input.id);
-const tell = (ctx, line) => appendFileSync(fileOf(ctx), line + "\\n");
+const tell = (ctx, line) => {
+  writeFileSync(fileOf(ctx) + ".runner", String(process.pid));
+  appendFileSync(fileOf(ctx), line + "\\n");
+};
 const isDone = (ctx, line) => existsSync(fileOf(ctx)) && readFileSync(fileOf(ctx), "utf8").split("\\n").includes(line);
-const pause = () => new Promise((done) => setTimeout(done, 20));
+const pause = () => new Promise((done) => setTimeout(done, 60));
 const act = async (ctx, line) => {
+  writeFileSync(fileOf(ctx) + ".runner", String(process.pid));
   await pause();
   tell(ctx, line);
   await pause();
@@ -99,7 +103,7 @@ const sum = compute({ input, run: (ctx) => (tell(ctx, "pure sum 1"), ctx.output(
 const good = decision({ choices: ["yes", "no"], prompt: "Is it good?", ...talk });
 const pay = action({ input, safety: "manual", run: async (ctx) => (await act(ctx, "pay"), "pay") });
 const sell = shell({
-  input, command: (ctx) => ["/bin/sh", "-c", 'sleep 0.02; echo sell >> "$1"; sleep 0.02; echo sell', "sh", fileOf(ctx)],
+  input, command: (ctx) => ["/bin/sh", "-c", 'sleep 0.06; echo sell >> "$1"; sleep 0.06; echo sell', "sh", fileOf(ctx)],
   parse: ({ stdout }) => stdout.trim(),
 });
 const wire = action({ input, safety: "manual", run: (ctx) => effect(ctx, "wire") });
@@ -146,6 +150,27 @@ export function expectedOutput(id: string): Json {
   ];
 }
 
+/** Nodes in whose middle it is killed: such as act outside more often, as there the most can go wrong. */
+export const KILLED_AT = {
+  server: ["seed", "count", "twice", "keyed", "opinion", "line", "post", "good", "ask"].concat(
+    "tail/length",
+    "pay",
+    "pay",
+    "sell",
+    "sell",
+    "wire",
+    "wire",
+  ),
+  runner: ["count", "keyed", "opinion", "post", "good"].concat(
+    "pay",
+    "pay",
+    "sell",
+    "wire",
+    "wire",
+  ),
+  Pi: ["opinion", "good"],
+};
+
 /** What each run does outside at most once, in the order in which it does. */
 export const ONCE = ["post", "pay", "sell", "wire"];
 
@@ -171,6 +196,12 @@ export class World {
     } catch {
       return [];
     }
+  }
+
+  /** The runner that last did something for a run. */
+  runner(id: string): number | undefined {
+    const file = path.join(this.folder, `${id}.runner`);
+    return existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
   }
 
   times(id: string, line: string): number {

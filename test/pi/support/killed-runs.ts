@@ -20,8 +20,8 @@ const AT_ONCE = 4;
 /** A run that has not ended by then hangs. */
 const HANGS_MS = 180_000;
 
-/** A kill: of whom, at which line of the run's journal, and how many milliseconds after that. */
-export type Plan = { victim: Victim; line: number; delayMs: number };
+/** A kill: of whom, and how many milliseconds after the run's journal first names the node. */
+export type Plan = { victim: Victim; node: string; delayMs: number };
 
 /** What is known of a run for good: its journal, and how often what stands there was computed. */
 type Known = { journal: JournalEntry[]; computed: Map<string, number> };
@@ -47,9 +47,12 @@ export class KilledRuns {
     const work = async (): Promise<void> => {
       for (const [index, plan] of left) await this.#seeThrough(`run-${index}`, plan, kills);
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
-    this.#isOver = true;
-    await Promise.all(kills);
+    try {
+      await Promise.all(Array.from({ length: AT_ONCE }, work));
+    } finally {
+      this.#isOver = true;
+      await Promise.all(kills);
+    }
   }
 
   async #seeThrough(id: string, plan: Plan, kills: Promise<void>[]): Promise<void> {
@@ -62,9 +65,9 @@ export class KilledRuns {
     for (let isKilled = false; ; await sleep(LOOK_MS)) {
       const run = await this.#killing.ask((client) => client.run(runId));
       if (run === undefined) throw new Error(`${id} is lost`);
-      if (!isKilled && run.entries >= plan.line) {
+      if (!isKilled && (await this.#isAt(runId, plan.node))) {
         isKilled = true;
-        kills.push(this.#kill(plan));
+        kills.push(this.#kill(id, plan));
       }
       if (hasEnded(run)) return this.#check(id, run);
       if (performance.now() - began > HANGS_MS)
@@ -73,10 +76,19 @@ export class KilledRuns {
     }
   }
 
-  async #kill({ victim, delayMs }: Plan): Promise<void> {
+  async #isAt(runId: string, node: string): Promise<boolean> {
+    const journal = await this.#killing.ask((client) => client.journal(runId, { bodies: false }));
+    return journal.some((line) => "node" in line && line.node === node);
+  }
+
+  async #kill(id: string, { victim, delayMs }: Plan): Promise<void> {
     await sleep(delayMs);
-    const look = (): Promise<void> => this.#look();
-    await this.#killing.kill(victim, () => this.#isOver, look);
+    const wanted = this.#world.runner(id);
+    await this.#killing.kill(victim, {
+      ...(wanted === undefined ? {} : { wanted }),
+      isOver: () => this.#isOver,
+      look: () => this.#look(),
+    });
   }
 
   /** What a person does: answers, and looks at the world where nobody knows what became of a node. */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../src/server/client.ts";
@@ -8,6 +8,9 @@ import { signal, type ServerHandle, type Stage } from "../../e2e/stage.ts";
 
 export const VICTIMS = ["server", "runner", "Pi"] as const;
 export type Victim = (typeof VICTIMS)[number];
+
+/** Around a kill. */
+export type Kill = { wanted?: number; isOver: () => boolean; look: () => Promise<void> };
 
 /** How often the state is looked at. Milliseconds. */
 export const LOOK_MS = 20;
@@ -39,17 +42,18 @@ export class Killing {
   }
 
   /**
-   * Kills one; `look` is called before anything follows from it. Waits until there is one to kill, or
-   * until nothing is left to be done.
+   * Kills one, if possible the process `wanted`; `look` is called before anything follows from it. Waits
+   * until there is one to kill, or until nothing is left to be done.
    */
-  async kill(victim: Victim, isOver: () => boolean, look: () => Promise<void>): Promise<void> {
+  async kill(victim: Victim, { wanted, isOver, look }: Kill): Promise<void> {
     if (victim === "server") {
       this.#serving = this.#serving.then(() => this.#killServer(look));
       return this.#serving;
     }
     for (; !isOver(); await sleep(LOOK_MS)) {
       const alive = this.#alive(victim);
-      const pid = alive[Math.floor(this.#random() * alive.length)];
+      const any = alive[Math.floor(this.#random() * alive.length)];
+      const pid = alive.find((one) => one === wanted) ?? any;
       if (pid === undefined) continue;
       signal(pid, "SIGKILL");
       this.log.push(`${victim} ${pid}`);
@@ -86,15 +90,16 @@ export class Killing {
 
   /** Runners and agents that the server has noted. */
   #alive(victim: "runner" | "Pi"): number[] {
-    const noted = readdirSync(path.join(this.#stage.home, "runners")).map((file) =>
-      Number.parseInt(file, 10),
-    );
-    return noted.filter((pid) => {
-      const words = commandOf(pid);
-      if (words === "") return false;
-      const isRunner = words.includes("pi-workflows runner") || words.includes("runner/child.js");
-      return isRunner === (victim === "runner");
-    });
+    const folder = path.join(this.#stage.home, "runners");
+    const noted = existsSync(folder) ? readdirSync(folder) : [];
+    return noted
+      .map((file) => Number.parseInt(file, 10))
+      .filter((pid) => {
+        const words = commandOf(pid);
+        if (words === "") return false;
+        const isRunner = words.includes("pi-workflows runner") || words.includes("runner/child.js");
+        return isRunner === (victim === "runner");
+      });
   }
 }
 
