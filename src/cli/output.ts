@@ -1,6 +1,6 @@
 import { clearLine, cursorTo } from "node:readline";
 import { createColors } from "picocolors";
-import { widthOf } from "../model/text.ts";
+import { printableJson, widthOf } from "../model/text.ts";
 
 export type Colors = ReturnType<typeof createColors>;
 
@@ -40,9 +40,8 @@ export function createOutput(options: { format: string; color: boolean }): Outpu
     width: (process.stdout.isTTY && process.stdout.columns) || undefined,
     interactive: process.stdin.isTTY && process.stderr.isTTY,
     line: (text = "") => write(`${text}\n`),
-    result: (value, human) =>
-      write(json ? `${JSON.stringify(value, null, 2)}\n` : withLineEnd(human())),
-    record: (value) => write(`${JSON.stringify(value)}\n`),
+    result: (value, human) => write(json ? `${printableJson(value, 2)}\n` : withLineEnd(human())),
+    record: (value) => write(`${printableJson(value)}\n`),
     note: (text) => {
       transient.clear();
       if (!json) process.stderr.write(`${text}\n`);

@@ -1,6 +1,6 @@
 import { ERRORS, toPiWorkflowsError, type PiWorkflowsError } from "../model/errors.ts";
 import { formatProblem, type Problem } from "../model/manifest.ts";
-import { printable, printableLines } from "../model/text.ts";
+import { printable, printableJson, printableLines } from "../model/text.ts";
 import { colorsFor, type Colors } from "./output.ts";
 
 /** How an error is to be shown. */
@@ -11,9 +11,7 @@ export function reportError(thrown: unknown, style: ErrorStyle): number {
   const error = toPiWorkflowsError(thrown);
   if (style.json) {
     const stack = style.verbose ? { stack: stackOf(error) } : {};
-    process.stdout.write(
-      `${JSON.stringify({ error: { ...error.toJSON(), ...stack } }, null, 2)}\n`,
-    );
+    process.stdout.write(`${printableJson({ error: { ...error.toJSON(), ...stack } }, 2)}\n`);
   } else {
     process.stderr.write(`${describe(error, colorsFor(process.stderr, style.color))}\n`);
     if (style.verbose) process.stderr.write(`${printableLines(stackOf(error))}\n`);

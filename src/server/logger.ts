@@ -1,6 +1,7 @@
 import { appendFileSync, writeSync } from "node:fs";
 import type { Clock, Log, LogFields } from "../model/ports.ts";
 import { redact, redactText } from "../model/redact.ts";
+import { printableJson } from "../model/text.ts";
 import { rotateLog } from "./log-file.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
@@ -69,14 +70,14 @@ export function createLogger(options: LoggerOptions): Logger {
 
 function lineOf(head: object, fields: LogFields): string {
   try {
-    return JSON.stringify({ ...head, ...(redact(printable(fields)) as LogFields) });
+    return printableJson({ ...head, ...(redact(plain(fields)) as LogFields) });
   } catch {
     return JSON.stringify({ ...head, fields: "could not be written" });
   }
 }
 
 // Errors have no enumerable members, and JSON can't hold every value a caller may pass.
-function printable(fields: LogFields): LogFields {
+function plain(fields: LogFields): LogFields {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
       name,

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import path from "node:path";
 import type { Problem } from "../model/manifest.ts";
 import { loadCodeFrame } from "./lazy-packages.ts";
@@ -19,7 +20,9 @@ export async function withFrames(
   const codeFrameColumns = loadCodeFrame();
   const texts = new Map<string, string | undefined>(inline);
   for (const { file } of problems.slice(0, MAX_FRAMES)) {
-    if (!texts.has(file)) texts.set(file, await read(files, path.resolve(project, file)));
+    if (texts.has(file)) continue;
+    const target = path.resolve(project, file);
+    texts.set(file, leadsOut(project, target) ? undefined : await read(files, target));
   }
   return problems.map((problem, index) => {
     if (index >= MAX_FRAMES || problem.frame !== undefined) return problem;
@@ -34,6 +37,17 @@ export async function withFrames(
     );
     return { ...problem, frame };
   });
+}
+
+/** Whether a link in the project leads elsewhere: lines of a file there are nobody's to show. */
+function leadsOut(project: string, file: string): boolean {
+  const inside = `${project}${path.sep}`;
+  try {
+    return file.startsWith(inside) && !realpathSync(file).startsWith(inside);
+  } catch {
+    // Not on disk, so no link of it.
+    return false;
+  }
 }
 
 async function read(files: ProjectFiles, file: string): Promise<string | undefined> {

@@ -135,6 +135,7 @@ describe("what a runner sends is a message or a refusal", () => {
       fc.property(mangled(lines(RUNNER)), (bytes) => take(bytes, 2_000, parseFromRunner)),
       tries(12_000),
     );
+    expectUnpolluted();
   });
 });
 
@@ -152,6 +153,7 @@ describe("what a resolver sends is a report or a refusal", () => {
       fc.property(mangled(lines(RESOLVER)), (bytes) => take(bytes, 2_000, parseReport)),
       tries(10_000),
     );
+    expectUnpolluted();
   });
 
   const head = {

@@ -95,7 +95,7 @@ function queryOf(params: unknown): string {
     name,
     typeof value === "object" ? JSON.stringify(value) : String(value),
   ]);
-  const text = pairs.map((pair) => pair.map((part) => escape(part as string)).join("=")).join("&");
+  const text = pairs.map((pair) => pair.map((part) => escape(part)).join("=")).join("&");
   return `?${text}`;
 }
 

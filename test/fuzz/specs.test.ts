@@ -36,10 +36,12 @@ function read(bytes: Uint8Array): void {
       expect.unreachable(JSON.stringify(problem));
     }
   }
-  for (const { value, place, at } of manifests) {
+  for (const manifest of manifests) {
+    const { value, place } = manifest;
     if (!(place.line > 0)) expect.unreachable(JSON.stringify(place));
     manifestSchema.safeParse(value);
-    if (!(at(["spec", "merge", 0]).line > 0)) expect.unreachable("a place before the file");
+    if (!(manifest.at(["spec", "merge", 0]).line > 0))
+      expect.unreachable("a place before the file");
     refusesOrGives(() => canonicalJson(value));
   }
 }

@@ -44,6 +44,9 @@ const ODD: unknown[] = [
   JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'),
 ];
 
+/** A fresh one each time, since edits go into it. */
+const oddAt = (index: number): unknown => structuredClone(ODD[index]);
+
 type Edit = { at: number; how: "replace" | "remove" | "add" | "repeat"; odd: number };
 
 const edit: fc.Arbitrary<Edit> = fc.record({
@@ -65,17 +68,18 @@ function applyEdit(value: unknown, { at, how, odd }: Edit): unknown {
   const spots: Spot[] = [];
   collect(value, spots, 0);
   const spot = spots[at % (spots.length + 1)];
-  if (spot === undefined) return how === "replace" ? ODD[odd] : value;
+  if (spot === undefined) return how === "replace" ? oddAt(odd) : value;
   const { holder, name } = spot;
   if (how === "remove") delete holder[name];
   else if (how === "add") define(holder, ["__proto__", "toString", "extra"][at % 3] as string, odd);
-  else if (how === "repeat" && Array.isArray(holder)) holder.push(holder[Number(name)]);
-  else holder[name] = ODD[odd];
+  else if (how === "repeat" && Array.isArray(holder))
+    holder.push(structuredClone(holder[Number(name)]));
+  else holder[name] = oddAt(odd);
   return value;
 }
 
 function define(holder: object, name: string, odd: number): void {
-  const own = { value: ODD[odd], enumerable: true, configurable: true, writable: true };
+  const own = { value: oddAt(odd), enumerable: true, configurable: true, writable: true };
   Object.defineProperty(holder, name, own);
 }
 
