@@ -87,7 +87,7 @@ describe("E-10: an answer that comes late still reaches the ledger", () => {
     await letter(stage, { to: "Ada" });
     await eventually(() => expect(told(stage)).toEqual(["called"]));
     const gone = await stage.ok(["delete", "letter", "ada", "--yes", "--force-finalizers"]);
-    expect(gone).toContain("may be left behind: effect send (letter), pending");
+    expect(gone).toContain("may be left behind: effect send (letter), indeterminate");
     allow(stage, "answer");
     await eventually(async () => {
       expect(await ledger(stage)).toMatchObject([{ state: "applied", externalRef: "L-1" }]);

@@ -898,6 +898,7 @@ export class ReferenceStore implements ModelledStore {
 
   #remove(resource: Resource): void {
     resource.removed = true;
+    for (const effect of resource.effects) if (effect.state === "pending") this.#leave(effect);
     this.#changed(resource);
     this.#queue = this.#queue.filter((entry) => entry.resource !== resource);
   }

@@ -3,7 +3,7 @@ import type { ManagedResource } from "../../model/resource.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Claim } from "../store.ts";
 import { claimedResource } from "./claimed.ts";
-import { openEffects } from "./effect-row.ts";
+import { leaveEffects } from "./effects.ts";
 import { appendEvent } from "./events.ts";
 import { laneRow } from "./managers.ts";
 import { metadataOf, parseList, type ResourceRow } from "./resource-row.ts";
@@ -16,7 +16,8 @@ export const CHILD_RUNS = "pi-workflows/child-runs";
 /** The resource is a tombstone from here on: nothing is queued for it (Q-13). */
 export function endRemoval(tx: Transaction, row: Pick<ResourceRow, "id" | "uid">): void {
   tx.run("DELETE FROM queue WHERE resource_id = ?", row.id);
-  const open = openEffects(tx, row).map(({ key }) => key);
+  // No pass settles what a call in flight comes to, but for a late answer (E-10).
+  const open = leaveEffects(tx, row).map(({ key }) => key);
   const left = open.length === 0 ? "" : `; effects that may be left behind: ${open.join(", ")}`;
   const event = open.length === 0 ? normal : warning;
   appendEvent(tx, row.id, event("Removed", `no finalizer is left${left}`));

@@ -122,7 +122,7 @@ export function deletionSuite(start: Start): void {
     expect(await remove(driver, true)).toMatchObject({
       removed: true,
       finalizers: ["worktree"],
-      unsettledEffects: [{ key: EFFECT.key, state: "pending" }],
+      unsettledEffects: [{ key: EFFECT.key, state: "indeterminate" }],
     });
   });
 

@@ -7,6 +7,7 @@ import {
   type Driver,
   EFFECT,
   keysOf,
+  ORIGIN,
   type ModelledStore,
   type Start,
 } from "../support.ts";
@@ -120,6 +121,15 @@ export function effectSuite(start: Start): void {
     const { driver } = await begun();
     await driver.store.beginEpoch();
     expect(await driver.store.effects({})).toMatchObject([{ state: "indeterminate" }]);
+  });
+
+  it("E-6, D-7: the removal of its resource leaves a call in flight indeterminate, for a late answer or a person", async () => {
+    const started = await begun();
+    const { driver } = started;
+    await driver.store.delete({ ref: driver.ref("a"), origin: ORIGIN, force: true });
+    expect(await driver.store.effects({ open: true })).toMatchObject([{ state: "indeterminate" }]);
+    await settle(started, { state: "applied" });
+    expect(await driver.store.effects({})).toMatchObject([{ state: "applied" }]);
   });
 
   it("E-7: says for how long no call can have begun, since the end of its pass, by no wall clock", async () => {
