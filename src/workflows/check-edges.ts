@@ -29,7 +29,7 @@ export function checkEdges(workflow: Workflow, report: Report): Ways | undefined
   return edges.isWhole ? { ways: edges.ways, forks: edges.forks } : undefined;
 }
 
-const FORMS = 'a node\'s name, end("done"), loop("node", { max, exhausted })';
+const FORMS = 'a node\'s name, end("done") or loop("node", { max, exhausted })';
 
 class EdgeCheck {
   readonly ways: Way[] = [];
@@ -51,17 +51,15 @@ class EdgeCheck {
 
   check(): void {
     const { startAt, edges, includes } = this.workflow;
-    if (!this.names.includes(startAt)) {
-      this.report("startAt", this.unknown(startAt));
-    }
+    if (!this.names.includes(startAt)) this.report("startAt", this.noNode(startAt));
     for (const name of Object.keys(edges)) {
       if (!this.names.includes(name)) this.report(`edges.${name}`, this.unknown(name));
     }
     for (const name of this.names) {
       const edge = edges[name];
       if (edge === undefined) {
-        const message = `is missing: nothing follows ${name}; give ${FORMS} or parallel([…], { join })`;
-        this.report(`edges.${name}`, message, this.workflow.nodes[name] ?? includes[name]);
+        const message = `is missing: nothing follows ${name}; give ${FORMS}, or parallel([…], { join })`;
+        this.report(`edges.${name}`, message);
       } else if (name in includes) this.include(name, edge);
       else if (this.workflow.nodes[name]?.[NODE].kind === "decision") this.decision(name, edge);
       else this.plain(name, edge);
@@ -114,25 +112,22 @@ class EdgeCheck {
 
   private cases(from: string, edge: Record<string, unknown> | undefined, names: string[]): void {
     const path = `edges.${from}`;
-    const [what, declared] =
-      from in this.workflow.nodes
-        ? ["choice", this.workflow.nodes[from]]
-        : ["exit", this.workflow.includes[from]];
+    const what = from in this.workflow.nodes ? "choice" : "exit";
     if (edge === undefined) {
       const form = names.map((name) => `${key(name)}: …`).join(", ");
-      this.report(path, `must say what follows each ${what} of ${from}: { ${form} }`, declared);
+      this.report(path, `must say what follows each ${what} of ${from}: { ${form} }`);
       return;
     }
     for (const name of names) {
       if (edge[name] === undefined) {
         const message = `is missing: nothing follows the ${what} ${show(name)} of ${from}; give ${FORMS}`;
-        this.report(join(path, name), message, declared);
+        this.report(join(path, name), message);
       } else this.target(from, join(path, name), edge[name]);
     }
     for (const name of Object.keys(edge)) {
       if (names.includes(name)) continue;
       const message = `${from} has no ${what} ${show(name)}${didYouMean(name, names)}`;
-      this.report(join(path, name), message, declared);
+      this.report(join(path, name), message);
     }
   }
 
@@ -147,7 +142,7 @@ class EdgeCheck {
       this.report(path, message, target);
       return;
     }
-    if (!this.names.includes(joined)) this.report(`${path}.join`, this.unknown(joined), target);
+    if (!this.names.includes(joined)) this.report(`${path}.join`, this.noNode(joined), target);
     for (const [index, branch] of (branches as unknown[]).entries()) {
       const place = `${path}.branches[${index}]`;
       if (typeof branch !== "string" || !this.names.includes(branch)) {
@@ -221,6 +216,13 @@ class EdgeCheck {
   private unknown(name: unknown): string {
     if (typeof name !== "string") return this.misnamed(name);
     return `there is no node ${show(name)}${didYouMean(name, this.names)}`;
+  }
+
+  /** Of a place that takes a name and nothing else. */
+  private noNode(name: unknown): string {
+    const first = show(this.names[0] ?? "first");
+    if (typeof name === "string") return this.unknown(name);
+    return `must be the name of a node, such as ${first}, not ${show(name)}`;
   }
 
   private misnamed(target: unknown): string {

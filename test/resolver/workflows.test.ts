@@ -287,6 +287,31 @@ export default defineWorkflow({
     ]);
   });
 
+  it("a choice without an edge, and one too many, at the edge of its decision", async () => {
+    const text = `import { decision, defineWorkflow, end } from "@osolmaz/pi-workflows";
+import { z } from "zod";
+const judge = decision({ choices: ["yes", "no"], choose: () => "yes" });
+export default defineWorkflow({
+  name: "odd",
+  input: z.object({}),
+  output: z.null(),
+  startAt: "judge",
+  nodes: { judge },
+  edges: {
+    judge: { yes: end("done"),
+      maybe: end("done") } as never,
+  },
+  exits: { done: () => null },
+});
+`;
+    const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: text }));
+    const at = `${FOLDER}/odd.workflow.ts`;
+    expect(problems(found)).toEqual([
+      expect.stringMatching(`^${at}:11:5: edges.judge.no: is missing`),
+      `${at}:12:7: edges.judge.maybe: judge has no choice "maybe"; there are "yes", "no"`,
+    ]);
+  });
+
   it("what the server would refuse, so that it refuses no spec along with it", async () => {
     const text = greeting("odd").replace("compute({", 'compute({ title: "x".repeat(5_000),');
     const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: text }));

@@ -123,6 +123,11 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
       { startAt: "b" },
       ['startAt: there is no node "b"; there are "a"'],
     ],
+    [
+      "no start",
+      { startAt: undefined },
+      ['startAt: must be the name of a node, such as "a", not missing'],
+    ],
   ])("%s", (_what, parts, expected) => {
     expect(lines(workflow(parts))).toEqual(expected);
   });
@@ -204,7 +209,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     [
       "a dead end",
       { a: "b", b: undefined },
-      'edges.b: is missing: nothing follows b; give a node\'s name, end("done"), loop("node", { max, exhausted }) or parallel([…], { join })',
+      'edges.b: is missing: nothing follows b; give a node\'s name, end("done") or loop("node", { max, exhausted }), or parallel([…], { join })',
     ],
     [
       "an edge to nowhere",
@@ -254,7 +259,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     [
       "cases of what is no decision",
       { a: { yes: "b" }, b: end("done") },
-      'edges.a.yes: a is a compute, which has no cases; give a node\'s name, end("done"), loop("node", { max, exhausted }), or { next, failure }',
+      'edges.a.yes: a is a compute, which has no cases; give a node\'s name, end("done") or loop("node", { max, exhausted }), or { next, failure }',
     ],
     [
       "one branch",
@@ -317,7 +322,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     const nodes = { a: yesOrNo() };
     const found = (edge: unknown) => lines(workflow({ nodes, edges: { a: edge } }));
     expect(found({ yes: end("done"), on: end("done") })).toEqual([
-      'edges.a.no: is missing: nothing follows the choice "no" of a; give a node\'s name, end("done"), loop("node", { max, exhausted })',
+      'edges.a.no: is missing: nothing follows the choice "no" of a; give a node\'s name, end("done") or loop("node", { max, exhausted })',
       'edges.a.on: a has no choice "on"; there are "yes", "no"',
     ]);
     expect(found(end("done"))).toEqual([
@@ -339,7 +344,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
       "edges.in: must say what follows each exit of in: { good: …, bad: … }",
     ]);
     expect(found({ good: end("done") })).toEqual([
-      'edges.in.bad: is missing: nothing follows the exit "bad" of in; give a node\'s name, end("done"), loop("node", { max, exhausted })',
+      'edges.in.bad: is missing: nothing follows the exit "bad" of in; give a node\'s name, end("done") or loop("node", { max, exhausted })',
     ]);
   });
 
