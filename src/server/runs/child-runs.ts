@@ -1,5 +1,5 @@
-import { toPiWorkflowsError } from "../../model/errors.ts";
-import { workflowLane } from "../../model/graph.ts";
+import { PiWorkflowsError, toPiWorkflowsError } from "../../model/errors.ts";
+import { workflowLane, type WorkflowRecord } from "../../model/graph.ts";
 import type { StoredRun } from "../../model/run.ts";
 import type { ChildRun } from "../../model/workflow-scheduler.ts";
 import { TerminalError } from "../../resource-managers/results.ts";
@@ -10,7 +10,7 @@ import type { Changes } from "../changes.ts";
 import type { Guarded } from "../guarded.ts";
 import type { ValueCheck } from "./check.ts";
 import type { RunScheduler } from "./handlers.ts";
-import type { WorkflowRegistry } from "./registry.ts";
+import { unknownWorkflow, type WorkflowRegistry } from "./registry.ts";
 
 /** What `ctx.workflows` needs of the server. */
 export type ChildRunServices = {
@@ -34,10 +34,18 @@ export function childRunHost(
   return {
     async ensureWorkflow(request) {
       const { workflow, input } = request;
-      await terminally(async () => {
-        const schema = workflows.get(project, workflow).inputSchema;
-        await check({ what: `The input of ${workflow}`, value: input, schema, root: "input" });
-      });
+      const schema = accepted(workflows, project, workflow).inputSchema;
+      const given = {
+        what: `The input of ${workflow}`,
+        value: input,
+        schema,
+        root: "input",
+      } as const;
+      const refusal = await check(given).then(() => undefined, toPiWorkflowsError);
+      // A run that is there was checked by the schema of its own code, which may be older (R-1).
+      if (refusal && !(await guarded(() => store.childRun(claim, request.requestKey)))) {
+        throw terminal(refusal);
+      }
       return told(services, await guarded(() => store.ensureChildRun(claim, request)));
     },
     async getWorkflow(requestKey) {
@@ -53,14 +61,18 @@ export function childRunHost(
   };
 }
 
-/** What no later pass of the same spec can mend ends in a terminal failure that says how to. */
-async function terminally(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (thrown) {
-    const { message, hint } = toPiWorkflowsError(thrown);
-    throw new TerminalError(`${message}. ${hint}`);
-  }
+/** One that nobody has accepted may be accepted yet: the pass is tried again. @throws UNKNOWN_WORKFLOW */
+function accepted(workflows: WorkflowRegistry, project: string, name: string): WorkflowRecord {
+  const found = workflows.find(project, name);
+  if (found) return found;
+  const { code, message, hint } = unknownWorkflow(project, name);
+  // A resource's conditions have messages, and no hints.
+  throw new PiWorkflowsError(code, `${message}. ${hint}`);
+}
+
+/** Of what no later pass of the same spec can mend: the failure that says how to. */
+function terminal({ message, hint }: PiWorkflowsError): TerminalError {
+  return new TerminalError(`${message}. ${hint}`);
 }
 
 function told({ changes, scheduler }: ChildRunServices, run: StoredRun): ChildRun {

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { ResourceRef } from "../../../src/model/resource.ts";
+import type { Client } from "../../../src/server/protocol.ts";
 import { applySpecs, startServerProcess, untilTrue } from "../server-process.ts";
 import { host } from "../hosting.ts";
 import {
@@ -277,27 +279,46 @@ describe("child runs", () => {
     },
   );
 
-  it("a workflow that nobody accepted, or an input that it does not take, ends the pass for good and says what to do", async () => {
+  /** Waits until a resource says something, and returns what is queued of it then. */
+  async function queuedWhenSaid(client: Client, ref: ResourceRef, words: RegExp) {
+    const said = async () =>
+      (await client.get(ref))?.resource.status.conditions.some(({ message }) =>
+        words.test(message ?? ""),
+      ) === true;
+    await untilTrue(said);
+    const uid = (await client.get(ref))?.resource.metadata.uid as string;
+    return client.queue({ uid });
+  }
+
+  it("an input that a workflow does not take ends the pass for good and says what is wrong", async () => {
     const project = runProject({
-      none: `await ctx.workflows.ensure({ requestKey: "k", workflow: "absent", input: {} });`,
       wrong: `await ctx.workflows.ensure({ requestKey: "k", workflow: "steps", input: { folder: 1 } });`,
     });
     writeSteps(project, "steps", { one: "{}" });
     const { client } = (await host()).server;
     await acceptAll(client, project);
-    for (const [name, words] of [
-      ["none", /absent.*\.pi\/workflows\/absent\.workflow\.ts/],
-      ["wrong", /input\.folder: must be a string/],
-    ] as const) {
-      await applySpecs(client, project, name, { a: {} });
-      const ref = { project, resourceManager: name, key: "a" };
-      const failed = async () =>
-        (await client.get(ref))?.resource.status.conditions.find(({ message }) =>
-          words.test(message ?? ""),
-        );
-      await untilTrue(async () => (await failed()) !== undefined);
-      const uid = (await client.get(ref))?.resource.metadata.uid as string;
-      expect(await client.queue({ uid })).toEqual([]);
-    }
+    await applySpecs(client, project, "wrong", { a: {} });
+    const ref = { project, resourceManager: "wrong", key: "a" };
+    expect(await queuedWhenSaid(client, ref, /input\.folder: must be a string/)).toEqual([]);
+  });
+
+  it("a workflow that nobody accepted is named, and run once somebody has", async () => {
+    const project = runProject({
+      early: `const run = await ctx.workflows.ensure({ requestKey: "k", workflow: "late", input: resource.spec });
+        return ctx.settled({ resourceManagerStatus: { state: run.state } });`,
+    });
+    const { client } = (await host()).server;
+    await acceptAll(client, project);
+    const board = makeBoard();
+    await applySpecs(client, project, "early", { a: { folder: board.folder } });
+    const ref = { project, resourceManager: "early", key: "a" };
+    const words = /late.*\.pi\/workflows\/late\.workflow\.ts/;
+    expect(await queuedWhenSaid(client, ref, words)).toHaveLength(1);
+    writeSteps(project, "late", { one: "{}" });
+    board.open("one");
+    await acceptAll(client, project);
+    const isDone = async () =>
+      (await client.get(ref))?.resource.status.workflowRun?.state === "succeeded";
+    await untilTrue(isDone);
   });
 });

@@ -267,6 +267,20 @@ describe("child runs", () => {
     });
   });
 
+  it("R-1: are found again also where their workflow takes another input by now", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    const manager = await bench.accept("m");
+    await bench.create(manager, "parent");
+    const { host } = bench.runner.of("parent");
+    const { runId } = await host.ensureWorkflow(request);
+    const inputSchema = { type: "object", required: ["branch"] };
+    await bench.acceptWorkflow("w", { digest: fingerprintText("newer"), inputSchema });
+    expect(await host.ensureWorkflow(request)).toMatchObject({ runId });
+    const other = { ...request, requestKey: "another" };
+    await expect(host.ensureWorkflow(other)).rejects.toThrow(/input.*branch/);
+  });
+
   it("are told when their parent cancels them, and wake it when they were not begun", async () => {
     const bench = await makeBench({ caps: { total: 3, perProject: 3, runs: 1 } });
     await bench.acceptWorkflow("w");
