@@ -318,6 +318,32 @@ describe("tables of runs and nodes", () => {
     expect(outputs).toContain('    output {"ok":true}');
   });
 
+  it("show where in the author's code an error was thrown, and so does what to do", () => {
+    const stack = [
+      "TypeError: no such thing",
+      "    at parse (file:///opt/pi-workflows/dist/index.js:1:2)",
+      "    at /p/node_modules/zod/index.js:3:4",
+      "    at Object.run (/p/.pi/workflows/release.workflow.ts:4:12)",
+      "    at act (/p/.pi/other.ts:9:9)",
+    ].join("\n");
+    const at = ".pi/workflows/release.workflow.ts:4:12";
+    const nodes = visitsOf(
+      journal({
+        ...({ event: "failed", kind: "action", visit: 1, node: "a", attempt: 1 } as const),
+        at: 1_200,
+        startedAt: 200,
+        retryable: false,
+        error: { message: "no such thing", reason: "Thrown", stack },
+      }),
+    );
+    expect(nodeTable(nodes, NODE_STYLE)).toContain(`Thrown: no such thing (${at})`);
+    const failed = { state: "failed", reason: "NodeFailed", node: "a", project: "/p" } as const;
+    const [sentence] = said({ ...failed, message: "a: no such thing" }, { nodes });
+    expect(sentence).toBe(`a failed: no such thing (${at})`);
+    const elsewhere = { ...NODE_STYLE, project: "/q" };
+    expect(nodeTable(nodes, elsewhere)).toContain(`(/p/${at})`);
+  });
+
   it("show the latest nodes of a long run, and say that there are more", () => {
     const many = Array.from({ length: 250 }, (_, index) => ({
       ...({ event: "succeeded", kind: "compute", visit: index + 1, node: `n${index}` } as const),
@@ -355,6 +381,7 @@ const NODE_STYLE: NodeStyle = {
   now: NOW,
   since: 0,
   titles: new Map([["ask", "Ask Ada"]]),
+  project: "/p",
 };
 
 function said(run: Partial<RunSummary>, more: Partial<Situation> = {}): string[] {

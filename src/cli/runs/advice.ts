@@ -3,6 +3,7 @@ import { hasEnded, type RunQuestion, type RunReason, type RunSummary } from "../
 import { span } from "../time.ts";
 import { answerExamples } from "./answers.ts";
 import { shortId } from "./ids.ts";
+import { thrownAt } from "./thrown-at.ts";
 import type { NodeVisit } from "./visits.ts";
 
 /** What is known of a run when somebody asks what to do about it. */
@@ -110,8 +111,8 @@ const ADVICE: Readonly<Record<RunReason, (situation: Situation) => string[]>> = 
       `${command(run, "logs")} and \`pi-workflows server logs\`, then ${command(run, "resume")}.`,
   ],
   NodeFailed: ({ run, nodes }) => [
-    `${failedNode(run, nodes)} failed${because(run)}`,
-    `${command(run, "logs", nodeFlag(run))} has what it said; ${command(run, "retry")} tries anew, ` +
+    `${failedNode(run, nodes)} failed${because(run)}${thrownIn(run, nodes)}`,
+    `${command(run, "logs", nodeFlag(run))} prints what it logged; ${command(run, "retry")} tries anew, ` +
       "from the beginning and with today's code.",
   ],
   DeadlineExceeded: ({ run, nodes }) => {
@@ -136,6 +137,13 @@ function failedNode(run: RunSummary, nodes: readonly NodeVisit[]): string {
   if (run.node === undefined) return "A node";
   const attempts = nodes.findLast(({ node }) => node === run.node)?.attempts.length ?? 1;
   return attempts > 1 ? `${run.node} (${attempts} attempts)` : run.node;
+}
+
+/** Where in its code it failed, which its message does not say. */
+function thrownIn(run: RunSummary, nodes: readonly NodeVisit[]): string {
+  const error = nodes.findLast(({ node }) => node === run.node)?.attempts.at(-1)?.error;
+  const at = error && thrownAt(error, run.project);
+  return at === undefined ? "" : ` (${at})`;
 }
 
 /** The message, without the node that it begins with and the sentence names already. */
@@ -170,7 +178,7 @@ function ambiguous({ run, nodes }: Situation): string[] {
   const logs = command(run, "logs", names.length === 1 ? ` --node ${names[0]}` : "");
   return [
     `It can't be told whether ${names.join(", ")} was done: the runner ended in the middle of it.`,
-    `Look for yourself (${logs} has what it said), then say so: ${resolve} --succeeded\`, or ` +
+    `Look for yourself (${logs} prints what it logged), then say so: ${resolve} --succeeded\`, or ` +
       "--failed MESSAGE, or --retry to do it again.",
   ];
 }

@@ -24,9 +24,10 @@ export function describeRun({ run, nodes, workflow }: RunDetails, style: RunStyl
   const titles = new Map(
     Object.entries(workflow?.graph.nodes ?? {}).map(([node, { title = "" }]) => [node, title]),
   );
+  const since = run.startedAt ?? run.createdAt;
   const sections: [string, string][] = [
     ...(style.inputs ? [["Input", json(run.input)] as [string, string]] : []),
-    ["Nodes", nodeTable(nodes, { ...style, since: run.startedAt ?? run.createdAt, titles })],
+    ["Nodes", nodeTable(nodes, { ...style, since, titles, project: run.project })],
     ...(run.output === undefined ? [] : [["Output", json(run.output)] as [string, string]]),
   ];
   return [

@@ -1,8 +1,10 @@
 import type { NodeKind } from "../../model/graph.ts";
+import type { NodeError } from "../../model/run.ts";
 import { printable, printableLines } from "../../model/text.ts";
 import { table } from "../columns.ts";
 import type { Colors } from "../output.ts";
 import { span } from "../time.ts";
+import { thrownAt } from "./thrown-at.ts";
 import type { AttemptState, NodeAttempt, NodeVisit } from "./visits.ts";
 
 /** What is shown of nodes beside their row. */
@@ -15,6 +17,8 @@ export type NodeStyle = {
   since: number;
   /** What people read beside a node's name, by node, where its workflow is known. */
   titles: ReadonlyMap<string, string>;
+  /** Canonical path, which places of errors are relative to. */
+  project: string;
 };
 
 /** Where other workflows begin and end: of interest only where something is wrong with them. */
@@ -83,7 +87,7 @@ function notesOf({ kind, attempts, undone }: NodeVisit, style: NodeStyle): strin
 function attemptNotes(attempt: NodeAttempt, label: string, style: NodeStyle): string[] {
   const { state, error, by, input, output } = attempt;
   const said = [
-    ...(error ? [`${error.reason}: ${error.message}`] : []),
+    ...(error ? [`${error.reason}: ${error.message}${placeOf(error, style)}`] : []),
     ...(by === undefined
       ? []
       : [`${state === "released" ? "to be made again, says" : "by"} ${by}`]),
@@ -94,6 +98,11 @@ function attemptNotes(attempt: NodeAttempt, label: string, style: NodeStyle): st
     ...(style.inputs && input !== undefined ? valueLines("input", input, style.colors) : []),
     ...(style.outputs && output !== undefined ? valueLines("output", output, style.colors) : []),
   ];
+}
+
+function placeOf(error: NodeError, { project }: NodeStyle): string {
+  const at = thrownAt(error, project);
+  return at === undefined ? "" : ` (${at})`;
 }
 
 function headOf(
