@@ -30,6 +30,7 @@ step("check", process.execPath, ["scripts/check.mjs"]);
 console.log("\n▸ test");
 // As many as are worth a run of everything; a bare vitest tries a few.
 process.env.RANDOM_GIT_SEQUENCES ??= "100";
+process.env.KILLED_RUNS ??= "20";
 rmSync(REPORT, { force: true });
 mkdirSync(".test-results", { recursive: true });
 const status = run("node_modules/.bin/vitest", [

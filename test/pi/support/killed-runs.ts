@@ -191,7 +191,7 @@ async function resolve(client: Client, runId: string, output: string | undefined
 
 function unlessIsSettled(thrown: unknown): void {
   const code = thrown instanceof PiWorkflowsError ? thrown.code : "";
-  if (!["NO_QUESTION", "NOT_AMBIGUOUS"].includes(code)) throw thrown;
+  if (!["NO_QUESTION", "ALREADY_ANSWERED", "NOT_AMBIGUOUS"].includes(code)) throw thrown;
 }
 
 function mustBe(actual: unknown, expected: unknown): void {

@@ -1,0 +1,29 @@
+// `npm run soak`: what `npm test` does a little of, for as long as it takes to meet what is rare.
+// `npm run soak -- kills` does one of them; a failure names the seed that repeats it.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+
+/** By name: the test, and how much of it. */
+const SOAKS = {
+  git: { file: "test/sync/random-git.test.ts", env: { RANDOM_GIT_SEQUENCES: "1000" } },
+  kills: { file: "test/pi/kills.test.ts", env: { KILLED_RUNS: "200" } },
+};
+
+const names = process.argv.slice(2);
+const unknown = names.find((name) => !(name in SOAKS));
+if (unknown !== undefined) {
+  console.error(`no soak ${unknown}; there are ${Object.keys(SOAKS).join(", ")}`);
+  process.exit(2);
+}
+
+const failed = (names.length === 0 ? Object.keys(SOAKS) : names).filter((name) => {
+  const { file, env } = SOAKS[name];
+  console.log(`\n▸ ${name}`);
+  // What the caller sets counts: a seed, or a number.
+  const how = { stdio: "inherit", env: { ...env, ...process.env } };
+  return spawnSync("node_modules/.bin/vitest", ["run", file], how).status !== 0;
+});
+if (failed.length > 0) console.error(`\nfailed: ${failed.join(", ")}`);
+process.exit(failed.length === 0 ? 0 : 1);
