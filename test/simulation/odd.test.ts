@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { LIMIT_MS, playSeeds, SEEDS, share } from "./seeds.ts";
+import { simulate } from "./simulate.ts";
+
+describe("a server in a world where everything fails", () => {
+  it(
+    "keeps to the rules after every operation, and comes to rest (odd seeds)",
+    async () => {
+      const { totals, failed } = await playSeeds(share(0, 2));
+      expect(failed).toBe("");
+      if (SEEDS >= 60 && process.env["SEED"] === undefined) {
+        // Otherwise it would prove nothing.
+        for (const fault of FAULTS) expect(totals.faults).toHaveProperty([fault]);
+      }
+    },
+    LIMIT_MS,
+  );
+
+  it("lives the same life again for the same seed", async () => {
+    for (const seed of [1, 2, 3]) {
+      const lives = [await simulate(seed), await simulate(seed)];
+      expect(lives[0]).toEqual(lives[1]);
+    }
+    expect((await simulate(1)).digest).not.toBe((await simulate(2)).digest);
+  });
+});
+
+const FAULTS = [
+  "server died",
+  "runner signal",
+  "never ready",
+  "messages lost",
+  "message doubled",
+  "clock jump",
+  "suspend",
+  "SQLITE_BUSY",
+  "SQLITE_FULL",
+];

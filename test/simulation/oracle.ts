@@ -1,0 +1,107 @@
+import type { FaultyConnection, StatementListener } from "./database.ts";
+import { checkOperation } from "./operation-rules.ts";
+import { EMPTY, readState, type StoreState } from "./store-state.ts";
+import { checkState } from "./state-rules.ts";
+import type { World } from "./world.ts";
+
+/**
+ * Looks at the store after each operation, before and after its commit, and says which invariant does
+ * not hold. What it finds it keeps, since the code that is tried may catch what is thrown at it.
+ */
+export class Oracle implements StatementListener {
+  /** The first thing that was wrong. */
+  violation: string | undefined;
+  operations = 0;
+  readonly #world: World;
+  #connection: FaultyConnection | undefined;
+  /** Changed rows of the connection when it was read last. */
+  #changes = 0;
+  /** As last committed. */
+  #committed: StoreState = EMPTY;
+  /** As the transaction has it so far. */
+  #current: StoreState = EMPTY;
+  #beforeOperation: StoreState = EMPTY;
+  #epoch = 0;
+  /** Versions that clients were told of, by uid: a crash must not take them back. */
+  readonly #acknowledged = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A server opened the store: it finds what was committed. */
+  watch(connection: FaultyConnection): void {
+    this.#connection = connection;
+    const found = this.#read();
+    if (found.fingerprint !== this.#committed.fingerprint && this.#committed !== EMPTY) {
+      this.fail("P-5, A-10: the store that was opened is not what was committed");
+    }
+    this.#committed = found;
+    this.#current = found;
+  }
+
+  begun(): void {
+    this.#current = this.#committed;
+  }
+
+  operationBegun(): void {
+    this.#beforeOperation = this.#current;
+  }
+
+  operationUndone(): void {
+    this.#current = this.#beforeOperation;
+  }
+
+  /** An operation has written all that it writes. */
+  written(name: string): void {
+    this.operations += 1;
+    if (this.#connection?.changes === this.#changes) return;
+    const after = this.#read();
+    const before = this.#current;
+    this.#current = after;
+    if (after.fingerprint === before.fingerprint) return;
+    this.#report(name, checkOperation(name, before, after));
+  }
+
+  committed(): void {
+    this.#committed = this.#current;
+    this.#report("commit", checkState(this.#committed));
+    for (const [uid, version] of this.#acknowledged) {
+      const row = this.#committed.resources.get(uid);
+      if (row && row.resource_version < version) {
+        this.fail(
+          `A-10, F-1: ${uid} is at ${row.resource_version}, but ${version} was acknowledged`,
+        );
+      }
+    }
+  }
+
+  epochBegun(epoch: number): void {
+    if (epoch <= this.#epoch) this.fail(`F-7: epoch ${epoch} after ${this.#epoch}`);
+    this.#epoch = epoch;
+  }
+
+  /** A client was told that a resource is at this version. */
+  acknowledged(uid: string, version: number): void {
+    this.#acknowledged.set(uid, Math.max(version, this.#acknowledged.get(uid) ?? 0));
+  }
+
+  fail(message: string): void {
+    this.#world.trace(`VIOLATION ${message}`);
+    this.violation ??= message;
+  }
+
+  get state(): StoreState {
+    return this.#committed;
+  }
+
+  #report(what: string, problems: string[]): void {
+    for (const problem of problems) this.fail(`${problem} (${what})`);
+  }
+
+  #read(): StoreState {
+    const connection = this.#connection as FaultyConnection;
+    this.#changes = connection.changes;
+    return readState(connection, this.#world.wall());
+  }
+}
