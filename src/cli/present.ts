@@ -1,6 +1,7 @@
 import { RUNTIME_CONDITIONS, TERMINAL_ERROR } from "../model/condition.ts";
 import type { ManagerRecord } from "../model/batch.ts";
 import { describeRef } from "../model/resource.ts";
+import { hasEnded } from "../model/run.ts";
 import type { SourceDefinition } from "../model/source.ts";
 import type { Details } from "./details.ts";
 import { span } from "./time.ts";
@@ -172,7 +173,9 @@ const atRest: Look = ({ details, manager, now }) => {
     return { state: "lost", sentences: [sentence] };
   }
   const wakes = (manager?.sources ?? []).map(describeSource);
-  const until = [`its spec changes`, ...wakes, `you run ${again}`];
+  const child = status.workflowRun;
+  const ends = child && !hasEnded(child) ? [`its child run ends`] : [];
+  const until = [...ends, `its spec changes`, ...wakes, `you run ${again}`];
   const sentence = `Nothing is left to do until ${until.slice(0, -1).join(", ")} or ${until.at(-1)}.`;
   return { state: "settled", sentences: [...deletionSentences(details, now), sentence] };
 };

@@ -81,7 +81,7 @@ export function overdue(
     ...attempt,
     error: {
       reason: "DeadlineExceeded",
-      message: `node ${attempt.node} was not done after ${limitMs} ms and did not let its runner go on, so the runner was ended`,
+      message: `node ${attempt.node} was not done within its timeout of ${limitMs} ms and did not let its runner go on, so the runner was ended`,
     },
     retryable: true,
   };

@@ -164,6 +164,19 @@ describe("why: what a resource waits for now", () => {
       "settled",
       "Nothing is left to do until its spec changes or you run `pi-workflows reconcile counter a`.",
     ]);
+    const child = { requestId: "r", runId: "01890a5d-ac96-774b-bcce-b30289abcdef", attempt: 1 };
+    const withChild = (state: "running" | "failed") =>
+      said({
+        change: (before) => {
+          const { resource } = before;
+          const status = { ...resource.status, workflowRun: { ...child, state } };
+          return { ...before, resource: { ...resource, status } };
+        },
+      })[1];
+    expect(withChild("running")).toMatch(
+      /^Nothing is left to do until its child run ends, its spec changes or/,
+    );
+    expect(withChild("failed")).toMatch(/^Nothing is left to do until its spec changes or/);
   });
 });
 

@@ -46,7 +46,7 @@ function failed(error: NodeError, retryable = true): Verdict {
 }
 
 function deadlineError({ ref, plain }: Attempt): NodeError {
-  const message = `${nameOf(ref)} was not done after ${plain.deadlineMs} ms`;
+  const message = `${nameOf(ref)} was not done within its timeout of ${plain.deadlineMs} ms`;
   return { reason: "DeadlineExceeded", message };
 }
 

@@ -96,8 +96,10 @@ function accepted(
 const LINES_SHOWN = 10;
 
 function lastLines(text: string): string {
-  const lines = text.trimEnd().split("\n").slice(-LINES_SHOWN).join("\n");
-  return lines === "" ? "" : `:\n${lines}`;
+  const lines = text.trimEnd().split("\n").slice(-LINES_SHOWN);
+  // One goes on in the sentence, so that where only a first line is shown it is that one.
+  if (lines.length === 1) return lines[0] === "" ? "" : `: ${lines[0]?.trimStart()}`;
+  return `:\n${lines.join("\n")}`;
 }
 
 function prepareQuestion(parts: WorkParts, { attempt, work, ctx }: Of<"agent">): Prepared {

@@ -111,7 +111,7 @@ describe("an agent", () => {
     time.advance(9_000);
 
     expect(await outcome).toMatchObject({
-      ending: { message: "slow: node slow was not done after 9000 ms" },
+      ending: { message: "slow: node slow was not done within its timeout of 9000 ms" },
     });
     expect(host.questions[0]?.deadlineMs).toBe(9_000);
   });

@@ -95,7 +95,10 @@ describe("a node past its deadline", () => {
     time.advance(5_000);
 
     expect(await outcome).toMatchObject({
-      ending: { reason: "NodeFailed", message: "slow: node slow was not done after 5000 ms" },
+      ending: {
+        reason: "NodeFailed",
+        message: "slow: node slow was not done within its timeout of 5000 ms",
+      },
     });
     expect(host.entries[1]).toMatchObject({
       error: { reason: "DeadlineExceeded" },

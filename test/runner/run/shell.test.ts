@@ -72,7 +72,7 @@ describe("a command", () => {
     [
       "exits with another code",
       { shell: "echo why >&2; exit 3" },
-      /\/bin\/sh exited with code 3:\nwhy/,
+      /\/bin\/sh exited with code 3: why/,
     ],
     [
       "is not there",
@@ -146,7 +146,7 @@ describe("nothing of a command outlives its node:", () => {
     });
     const { outcome } = await run(chain({ node }), inFolder());
     expect(outcome).toMatchObject({
-      ending: { message: "node: node node was not done after 1000 ms" },
+      ending: { message: "node: node node was not done within its timeout of 1000 ms" },
     });
     expect(alive(await pidIn("pid"))).toBe(false);
   });
