@@ -12,6 +12,13 @@ export const configSchema = z.strictObject({
       port: z.int().min(0).max(65_535),
     })
     .optional(),
+  /** Where spans of passes, effects, runs and syncs are sent; the variables of OpenTelemetry win. */
+  otlp: z
+    .strictObject({
+      /** Base of the collector's HTTP endpoint: `http://127.0.0.1:4318`. */
+      endpoint: z.url({ protocol: /^https?$/ }),
+    })
+    .optional(),
   /** Of the agents that workflows ask. */
   pi: z
     .strictObject({

@@ -28,6 +28,7 @@ export type HandlerServices = {
   hello: () => Hello;
   startedAt: number;
   runs: Pick<Runs, "parentsDeleted" | "count">;
+  metrics: () => Promise<string>;
   runners: () => { alive: number; busy: number };
   /** The port of 127.0.0.1 where webhooks are answered, where they are. */
   webhookPort: () => number | undefined;
@@ -60,6 +61,7 @@ export function createHandlers(services: HandlerServices): Omit<Handlers, SyncRo
 type ReadRoute =
   | "hello"
   | "status"
+  | "metrics"
   | "snapshot"
   | "specs"
   | "managers"
@@ -85,6 +87,7 @@ function readHandlers(services: HandlerServices): Pick<Handlers, ReadRoute> {
       ...portOf(services),
       walBytes: statSync(`${home.database}-wal`, { throwIfNoEntry: false })?.size ?? 0,
     }),
+    metrics: async () => ({ text: await services.metrics() }),
     snapshot: async ({ project }) => {
       const snapshot = await store.snapshot(project);
       // Reading ten thousand resources and writing them as JSON take some 20 ms each.

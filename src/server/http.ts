@@ -66,6 +66,11 @@ function createApp(dispatch: Dispatch): FastifyInstance {
       }),
     ),
   );
+  // Where scrapers look. Only this user can reach it, as all that the socket serves.
+  app.get("/metrics", async (_request, reply) => {
+    const { text } = await dispatch.call("metrics", {});
+    return reply.type("text/plain; version=0.0.4; charset=utf-8").send(text);
+  });
   for (const name of Object.keys(ROUTES) as RouteName[]) addRoute(app, dispatch, name);
   for (const name of Object.keys(STREAMS) as StreamName[]) addStream(app, dispatch, name);
   return app;

@@ -94,6 +94,7 @@ const nothing = z.strictObject({});
 export const REQUESTS = {
   hello: nothing,
   status: nothing,
+  metrics: nothing,
   snapshot: z.strictObject({ project }),
   specs: z.strictObject({ uids: z.array(uid).max(10_000) }),
   managers: z.strictObject({ project: project.exactOptional() }),

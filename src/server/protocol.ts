@@ -119,6 +119,7 @@ export type SyncItem =
 export type Api = RunApi & {
   hello: { params: Nothing; result: Hello };
   status: { params: Nothing; result: ServerStatus };
+  metrics: { params: Nothing; result: { text: string } };
   snapshot: { params: { project: string }; result: Snapshot };
   specs: { params: { uids: string[] }; result: Record<string, string> };
   managers: { params: { project?: string }; result: ManagerRecord[] };
@@ -180,6 +181,7 @@ export type Route = { method: "GET" | "POST"; path: string };
 export const ROUTES = {
   hello: { method: "GET", path: "/v1/hello" },
   status: { method: "GET", path: "/v1/status" },
+  metrics: { method: "GET", path: "/v1/metrics" },
   snapshot: { method: "GET", path: "/v1/snapshot" },
   specs: { method: "POST", path: "/v1/specs" },
   managers: { method: "GET", path: "/v1/managers" },
@@ -221,6 +223,8 @@ export const STREAMS = {
 export type Client = RunClient & {
   hello(): Promise<Hello>;
   status(): Promise<ServerStatus>;
+  /** In the text format of Prometheus; `GET /metrics` answers with just that. */
+  metrics(): Promise<string>;
   snapshot(project: string): Promise<Snapshot>;
   specs(uids: string[]): Promise<Map<string, string>>;
   managers(project?: string): Promise<ManagerRecord[]>;
@@ -286,6 +290,7 @@ export function clientOver({ call, stream, close }: Transport): Client {
     ...runClientOver({ call, stream }),
     hello: () => call("hello", {}),
     status: () => call("status", {}),
+    metrics: async () => (await call("metrics", {})).text,
     snapshot: (project) => call("snapshot", { project }),
     specs: async (uids) => new Map(Object.entries(await call("specs", { uids }))),
     managers: (project) => call("managers", project === undefined ? {} : { project }),

@@ -33,6 +33,8 @@ import { createLogger } from "./logger.ts";
 import { PROTOCOL_VERSION, type Transport } from "./protocol.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 import { createReleasers, PARTS_END_MS, type Releasers } from "./releasers.ts";
+import { openObservation, type Observation } from "./observe/open.ts";
+import { statsOf } from "./runner-stats.ts";
 import { openAgents } from "./runs/open-agents.ts";
 import type { Agents } from "./runs/agents.ts";
 import { splitEnvironment, type SplitEnvironment } from "./runs/credentials.ts";
@@ -65,6 +67,7 @@ type Base = {
   /** Where resource managers for every project live. */
   globalFolder: string;
   environment: SplitEnvironment;
+  observation: Observation;
 };
 
 /**
@@ -134,22 +137,20 @@ function own(options: ServeOptions, releasers: Releasers): Base {
     log = logger;
   }
   const config = readConfig(home.config);
+  const common = { config, clock, log, releasers, startedAt: clock.now() };
   return {
+    ...common,
     options,
     home,
-    config,
-    clock,
-    log,
-    releasers,
-    startedAt: clock.now(),
+    observation: openObservation({ ...common, env: process.env }),
     globalFolder: options.globalDefinitions ?? globalDefinitionsFolder(),
     environment: splitEnvironment(process.env, config.pi?.env),
   };
 }
 
 async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
-  const { options, home, clock, log, releasers } = base;
-  if (options.store) return options.store;
+  const { options, home, clock, log, releasers, observation } = base;
+  if (options.store) return observation.watch(options.store);
   const ids = options.ids ?? systemIds(clock);
   const probe = options.probe ? { probe: options.probe } : {};
   // What is built on a damaged database makes it worse; the next start refuses, and says what to do.
@@ -157,9 +158,10 @@ async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
     log.error("The server stops: its database is damaged", { error });
     options.requestStop();
   };
-  const store = await openStore({ path: home.database, clock, ids, onDamage, ...probe });
+  const { onEnqueue } = observation;
+  const store = await openStore({ path: home.database, clock, ids, onDamage, onEnqueue, ...probe });
   releasers.add("store", () => store.close());
-  return store;
+  return observation.watch(store);
 }
 
 /** Makes the managers that were handed over as objects those of their project. */
@@ -255,12 +257,6 @@ function isServed(hosted: Parts["hosted"], { scope, name }: ManagerRecord): bool
   return scope !== "hosted" || hosted.has(name);
 }
 
-function statsOf({ pool, local, maps }: Runners): { alive: number; busy: number } {
-  const all = [pool, local, maps].map((runner) => runner.stats());
-  const total = (of: "alive" | "busy") => all.reduce((sum, stats) => sum + stats[of], 0);
-  return { alive: total("alive"), busy: total("busy") };
-}
-
 function createRoutes(
   base: Base,
   parts: Parts,
@@ -288,6 +284,12 @@ function createRoutes(
     }),
     runs,
     runners: () => statsOf(runners),
+    metrics: () =>
+      base.observation.text({
+        store,
+        status: () => handlers.status({}),
+        lanes: () => [...registry.all(), ...runs.workflows.all()],
+      }),
     webhookPort: () => sources.webhookPort(),
     requestStop: options.requestStop,
   });

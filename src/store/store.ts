@@ -256,6 +256,8 @@ export type Claimed = {
   attempts: number;
   crashAttempts: number;
   expiresAt: number;
+  /** When it was ready to be claimed, epoch milliseconds; for those who measure. */
+  readyAt?: number;
 };
 
 export type SettleRequest = {

@@ -42,8 +42,8 @@ const WELL: Facts = {
 const store = (changed: Partial<NonNullable<Facts["store"]>>): Partial<Facts> => ({
   store: { ...(WELL.store as NonNullable<Facts["store"]>), ...changed },
 });
-const folder = (changed: object): Partial<Facts> => ({
-  folder: { ...WELL.folder, ...changed } as Facts["folder"],
+const folder = (changed: Partial<Extract<Facts["folder"], { exists: true }>>): Partial<Facts> => ({
+  folder: { ...(WELL.folder as Extract<Facts["folder"], { exists: true }>), ...changed },
 });
 const one = { count: 7, first: ["m a", "m b"] };
 const failingSync = {
@@ -138,7 +138,7 @@ describe("what doctor says of facts", () => {
     ["runners", { orphans: [4, 5] }, "warning", /4, 5 run without a server/, /server start/],
   ];
 
-  it.each(faults)("%s: %j", (check, changed, level, message, hint) => {
+  it.each(faults)("%s: %j", (check, changed, ...[level, message, hint]) => {
     const found = judge({ ...WELL, ...changed }).filter((finding) => finding.level !== "ok");
     expect(found).toEqual([
       {

@@ -106,5 +106,30 @@ const PRUNE_HISTORY: Verb = {
   load: () => import("../commands/prune-history.ts"),
 };
 
+const METRICS: Verb = {
+  name: "metrics",
+  group: GROUP,
+  summary: "Print the server's metrics for Prometheus",
+  description:
+    "Prints what `GET /metrics` on the server's socket answers: counters and histograms of passes, " +
+    "queue, effects, runs and syncs, with the names of controller-runtime.",
+  exitCodes: { 5: "no server runs" },
+  examples: [
+    { command: "pi-workflows metrics", does: "All of them" },
+    {
+      command: "pi-workflows metrics > /var/lib/node_exporter/pi.prom",
+      does: "For a textfile collector",
+    },
+  ],
+  load: () => import("../commands/metrics.ts"),
+};
+
 /** What keeps an installation well. */
-export const OPERATION_VERBS: readonly Verb[] = [DOCTOR, BACKUP, RESTORE, REPAIR, PRUNE_HISTORY];
+export const OPERATION_VERBS: readonly Verb[] = [
+  DOCTOR,
+  BACKUP,
+  RESTORE,
+  REPAIR,
+  PRUNE_HISTORY,
+  METRICS,
+];

@@ -59,6 +59,9 @@ export const PROVIDER_VARIABLES = [
   "ZAI_CODING_CN_API_KEY",
 ] as const;
 
+/** Credentials of the server's own, which no child gets. */
+const OWN_VARIABLES = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"];
+
 /** The server's environment, told apart: what runners get, and what only Pi gets. */
 export type SplitEnvironment = {
   runners: NodeJS.ProcessEnv;
@@ -73,6 +76,7 @@ export function splitEnvironment(
   const forPi = new Set<string>([...PROVIDER_VARIABLES, ...more]);
   const split: SplitEnvironment = { runners: {}, credentials: {} };
   for (const [name, value] of Object.entries(env)) {
+    if (OWN_VARIABLES.includes(name)) continue;
     if (!forPi.has(name)) split.runners[name] = value;
     else if (value !== undefined) split.credentials[name] = value;
   }

@@ -86,12 +86,13 @@ type HandedOut = ManagedRow & {
   cause: WakeCause;
   attempts: number;
   crash_attempts: number;
+  ready_at: number;
   body: string;
 };
 
 const SELECT_HANDED_OUT = `SELECT r.uid, r.key, r.resource_version, r.generation, r.deletion_at,
     r.finalizers, r.observed_generation, r.conditions, r.status, q.cause, q.attempts,
-    q.crash_attempts, b.body, ${LINK_COLUMNS}
+    q.crash_attempts, q.ready_at, b.body, ${LINK_COLUMNS}
   FROM queue q JOIN resource r ON r.id = q.resource_id JOIN spec_body b ON b.id = r.body_id
   ${LINK_TABLES}
   WHERE q.resource_id = ?`;
@@ -129,6 +130,7 @@ function claimOne(
     attempts: row.attempts,
     crashAttempts: row.crash_attempts,
     expiresAt: tx.toWall(expires),
+    readyAt: tx.toWall(row.ready_at),
   };
 }
 

@@ -20,6 +20,7 @@ export type Wake = { cause: WakeCause; delayMs?: number };
  * one gets its time and class at settle, and becomes dirty if the wake is for now (Q-2).
  */
 export function enqueue(tx: Transaction, resource: { id: number; lane: number }, wake: Wake): void {
+  tx.enqueued(resource.lane);
   const seq = tx.next();
   const delay = Math.ceil(wake.delayMs ?? 0);
   tx.run(

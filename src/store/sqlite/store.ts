@@ -31,6 +31,8 @@ export type StoreOptions = {
   probe?: Probe;
   /** Called once, when damage is met: nothing should be built on the database any more (P-7). */
   onDamage?: (error: PiWorkflowsError) => void;
+  /** Told the lane of every key that is marked dirty, for those who count. */
+  onEnqueue?: (lane: number) => void;
 };
 
 /**
@@ -51,8 +53,9 @@ export async function openStore(options: StoreOptions): Promise<ResourceManagerS
 /** The store on an open database; tests use it to reach the connection. */
 export function createStore(
   connection: Connection,
-  { clock, ids, probe, onDamage }: Omit<StoreOptions, "path">,
+  { clock, ids, probe, onDamage, onEnqueue }: Omit<StoreOptions, "path">,
 ): ResourceManagerStore {
+  connection.onEnqueue = onEnqueue;
   const time = new QueueTime(clock, begin(connection, clock, ids));
   const seen = damageWatch(connection.database.name, onDamage);
   const group = new GroupCommit(connection, time, { probe, onError: seen });

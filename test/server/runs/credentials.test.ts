@@ -20,6 +20,8 @@ it("what only models need goes to agents alone; what is named in pi.env too", ()
   const env = {
     PATH: "/bin",
     GITHUB_TOKEN: "g",
+    // The server's own, for its spans: nobody else's.
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=x",
     ANTHROPIC_API_KEY: "a",
     OPENAI_API_KEY: "o",
     MY_PROXY_KEY: "m",
