@@ -9,6 +9,18 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const SOAKS = {
   git: { file: "test/sync/random-git.test.ts", env: { RANDOM_GIT_SEQUENCES: "1000" } },
   kills: { file: "test/pi/kills.test.ts", env: { KILLED_RUNS: "200" } },
+  processes: { file: "test/faults/kills.test.ts", env: { KILLS: "2000" } },
+  power: { file: "test/faults/power.test.ts", env: { POWER_CUTS: "5000" } },
+  disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000" } },
+  load: {
+    file: "test/load",
+    env: {
+      LOAD_RESOURCES: "100000",
+      LOAD_EVENTS: "1000000",
+      LOAD_ROUNDS: "40",
+      SOAK_PASSES: "86400",
+    },
+  },
 };
 
 const names = process.argv.slice(2);
@@ -23,7 +35,9 @@ const failed = (names.length === 0 ? Object.keys(SOAKS) : names).filter((name) =
   console.log(`\n▸ ${name}`);
   // What the caller sets counts: a seed, or a number.
   const how = { stdio: "inherit", env: { ...env, ...process.env } };
-  return spawnSync("node_modules/.bin/vitest", ["run", file], how).status !== 0;
+  return (
+    spawnSync("node_modules/.bin/vitest", ["run", "--no-file-parallelism", file], how).status !== 0
+  );
 });
 if (failed.length > 0) console.error(`\nfailed: ${failed.join(", ")}`);
 process.exit(failed.length === 0 ? 0 : 1);

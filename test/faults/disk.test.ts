@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { homeAt } from "../../src/server/home.ts";
 import { createServer } from "../../src/server/index.ts";
 import { creation, host, PROJECT, quiet } from "../server/hosting.ts";
@@ -24,6 +24,9 @@ import { shim } from "./shim.ts";
 beforeAll(buildServer);
 
 const PAGE_BYTES = 4096;
+
+// The soak takes its time.
+vi.setConfig({ testTimeout: 3_600_000 });
 
 /** A disk that can be filled and emptied under a running server. */
 type Disk = { home: string; env: NodeJS.ProcessEnv; fill(): void; free(): void };

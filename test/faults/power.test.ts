@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
 import Database from "better-sqlite3";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
 import { countedIds, EFFECT, ManualClock, PROJECT } from "../store/words.ts";
@@ -17,6 +17,9 @@ const CUTS = sized("POWER_CUTS", 100);
 /** Enough to see NORMAL lose. */
 const NORMAL_CUTS = 20;
 const ROUNDS = 60;
+
+// The soak takes its time.
+vi.setConfig({ testTimeout: 3_600_000 });
 // In the tree, so that packages resolve.
 const CHILD = path.resolve(`.test-results/power-child-${process.pid}.mjs`);
 // What the power left is opened again and again; that needs no disk, whose syncs take their time.

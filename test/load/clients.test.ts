@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import type { ApplyChange } from "../../src/model/batch.ts";
 import { connect } from "../../src/server/client.ts";
 import type { Client } from "../../src/server/protocol.ts";
@@ -13,6 +13,9 @@ const CLIENTS = sized("LOAD_CLIENTS", 50);
 const ROUNDS = sized("LOAD_ROUNDS", 10);
 
 beforeAll(buildServer);
+
+// The soak takes its time.
+vi.setConfig({ testTimeout: 3_600_000 });
 
 it("many clients that write, read and follow at once: each is answered, and each sees everything", async () => {
   const server = await new FaultyServer().start();

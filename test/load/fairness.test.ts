@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
 import { defineResourceManager } from "../../src/resource-managers/define.ts";
 import { sized } from "../faults/seeds.ts";
@@ -8,6 +8,9 @@ import { quantile } from "./figures.ts";
 
 const NOISY_KEYS = sized("NOISY_KEYS", 10_000);
 const QUIET_ROUNDS = 20;
+
+// The soak takes its time.
+vi.setConfig({ testTimeout: 3_600_000 });
 
 type Managers = Parameters<typeof host>[0] & object;
 

@@ -1,6 +1,6 @@
 import path from "node:path";
 import Database from "better-sqlite3";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { fillStore } from "../../bench/fill.ts";
 import { makeLane, PROJECT } from "../../bench/store.ts";
 import { LIMITS } from "../../src/model/limits.ts";
@@ -12,6 +12,9 @@ import { quantile, timed } from "./figures.ts";
 const RESOURCES = sized("LOAD_RESOURCES", 10_000);
 const EVENTS = sized("LOAD_EVENTS", 100_000);
 const LOOKS = 50;
+
+// The soak takes its time.
+vi.setConfig({ testTimeout: 3_600_000 });
 
 /** Events in the order of time, spread over all resources. */
 function fillEvents(file: string, count: number): void {
