@@ -1,4 +1,4 @@
-// `npm run check`: types, lint, format, dead code, drift of generated files. Prints every failure.
+// `npm run check`: types, lint, format, dead code, drift of generated files, licences, known faults. Prints every failure.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -11,6 +11,8 @@ const CHECKS = [
   ["dead code", "node_modules/.bin/knip", []],
   ["invariants", process.execPath, ["scripts/invariants.mjs", "--check"]],
   ["generated files", process.execPath, ["scripts/generate.mjs", "--check"]],
+  ["licences", process.execPath, ["scripts/licences.mjs"]],
+  ["known faults of packages", process.execPath, ["scripts/audit.mjs"]],
 ];
 
 const failed = CHECKS.filter(([title, command, args]) => {

@@ -1,4 +1,5 @@
 import { redactText } from "../model/redact.ts";
+import { covers } from "./secret-path.ts";
 import { show } from "./issue.ts";
 import type { FieldPath } from "./json-tree.ts";
 
@@ -63,17 +64,4 @@ export function describeMove(
     ? ["*** (1)", "*** (2)"]
     : [before, after].map((value) => redactText(show(value)));
   return `was ${first} at first, and ${second} when it was evaluated again`;
-}
-
-const SECRET_STEP = /\.?([A-Za-z_$][\w$]*)|\.?(\*)|\[("(?:[^"\\]|\\.)*")\]|(\[\])/g;
-
-/** Whether a secret path leads to a field, or to something around or inside it. */
-function covers(secret: string, steps: FieldPath): boolean {
-  const pattern = [...secret.matchAll(SECRET_STEP)];
-  return pattern.slice(0, steps.length).every(([, name, any, quoted, item], index) => {
-    const step = steps[index];
-    if (item !== undefined) return typeof step === "number";
-    if (any !== undefined) return true;
-    return step === (quoted === undefined ? name : JSON.parse(quoted));
-  });
 }

@@ -5,9 +5,13 @@ import type { Issue } from "./issue.ts";
 import { loadAjv2020, loadAjvOfDraft07, loadFormats } from "./lazy-packages.ts";
 import { BOUNDED_PATTERNS, PatternTooSlow } from "./pattern.ts";
 import { isPlainSchema } from "./plain-schema.ts";
+import { withoutSecrets } from "./secret-issues.ts";
 import { zodIssues } from "./zod-issues.ts";
 
-/** What checking a value came to: the value with the schema's defaults, or all that is wrong. */
+/**
+ * What checking a value came to: the value with the schema's defaults, or all that is wrong, which
+ * repeats no secret field.
+ */
 export type Checked = { value: unknown } | { issues: Issue[] };
 
 /** A schema of either kind, ready to check values. */
@@ -47,7 +51,7 @@ export function zodSchema(schema: z.ZodType): Schema {
   const interpret = (result: z.ZodSafeParseResult<unknown>, value: unknown): Checked =>
     result.success
       ? { value: result.data }
-      : { issues: zodIssues(result.error.issues, value, json) };
+      : { issues: withoutSecrets(zodIssues(result.error.issues, value, json), value, json) };
   let isAsync = false;
   return {
     json,
@@ -111,7 +115,7 @@ function ajvSchema(schema: JsonSchema, isChecked: boolean): Schema {
         if (!(thrown instanceof PatternTooSlow)) throw thrown;
         return { issues: [{ path: [], message: thrown.message, of: "value" }] };
       }
-      return { issues: ajvIssues(validate.errors ?? []) };
+      return { issues: withoutSecrets(ajvIssues(validate.errors ?? []), value, schema) };
     },
   };
 }
