@@ -13,7 +13,7 @@ import { readEvents } from "./events.ts";
 import { lanesOf, queueEntries } from "./lanes.ts";
 import { listResources } from "./listing.ts";
 import { findLane, managerRecords } from "./managers.ts";
-import { migrate, schemaVersion } from "./migrate.ts";
+import { migrate, SCHEMA_VERSION, schemaVersion } from "./migrate.ts";
 import { readPasses } from "./passes.ts";
 import type { Reading } from "./queue-time.ts";
 import {
@@ -48,12 +48,32 @@ export function openReader(path: string): StoreReader & { close(): void } {
 function openOrEmpty(path: string): Database.Database {
   if (existsSync(path)) {
     const database = openQueryOnly(path);
-    if (schemaVersion(database) > 0) return database;
-    database.close();
+    const version = schemaVersion(database);
+    if (version === SCHEMA_VERSION) return database;
+    try {
+      if (version > 0) return upgradedCopy(database);
+    } finally {
+      database.close();
+    }
   }
   const empty = new Database(":memory:");
   migrate(empty);
   return empty;
+}
+
+/**
+ * A store that no server of this version has opened yet, as it will be: a copy in memory, so that the
+ * queries know one schema and a reader changes no file.
+ */
+function upgradedCopy(database: Database.Database): Database.Database {
+  const image = database.serialize();
+  // "File format version": 1, as memory has no write-ahead log (sqlite.org/fileformat2.html).
+  image.writeUInt8(1, 18);
+  image.writeUInt8(1, 19);
+  const copy = new Database(image);
+  migrate(copy);
+  copy.pragma("query_only = ON");
+  return copy;
 }
 
 /** Queue time as well as it can be told without the writer's monotonic clock. */
