@@ -1,6 +1,6 @@
 import type { RunQuestion } from "../model/run.ts";
 import { printable } from "../model/text.ts";
-import { PiWorkflowsError } from "../model/errors.ts";
+import { PiWorkflowsError, type ErrorCode } from "../model/errors.ts";
 import { askQuestion } from "./ask.ts";
 import { describeError } from "./errors.ts";
 import { follow } from "./follow.ts";
@@ -120,7 +120,7 @@ type Asked = { session: Session; ui: Ui; question: RunQuestion; signal: AbortSig
  * unanswered, how to answer later.
  */
 export async function answerByDialog({ session, ui, question, signal }: Asked): Promise<void> {
-  const { runId, node } = question;
+  const { runId, node, visit } = question;
   for (;;) {
     const answer = await askQuestion(ui, question, signal);
     if (signal.aborted) return;
@@ -130,7 +130,7 @@ export async function answerByDialog({ session, ui, question, signal }: Asked): 
     }
     try {
       await session.link.ask(
-        (client) => client.answerRun({ runId, node, value: answer.value }),
+        (client) => client.answerRun({ runId, node, visit, value: answer.value }),
         true,
       );
       ui.notify(`${printable(node)} is answered; the run goes on.`, "info");
@@ -145,7 +145,7 @@ export async function answerByDialog({ session, ui, question, signal }: Asked): 
 
 /** Whether another answer may help. */
 function isMendable(thrown: unknown): boolean {
-  const codes: readonly string[] = ["BAD_REQUEST", "INVALID_ANSWER"];
+  const codes: readonly ErrorCode[] = ["INVALID_INPUT", "TOO_LARGE"];
   return thrown instanceof PiWorkflowsError && codes.includes(thrown.code);
 }
 

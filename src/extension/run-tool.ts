@@ -49,6 +49,13 @@ async function answerByTool(parameters: Parameters, scene: ToolScene): Promise<s
       { signal: ends },
     );
     if (!sure) return "The user declined; the run still waits. Ask before you try again.";
+    // The user agreed to an answer of this question, and another may be open by now.
+    const now = await openQuestion(session, run, question.node);
+    if (now.visit !== question.visit) {
+      throw new PiWorkflowsError("ALREADY_ANSWERED", "that question was answered meanwhile", {
+        hint: "The run asks anew: see show.",
+      });
+    }
   }
   return giveAnswer(session, { run, node: question.node, value: answer });
 }

@@ -43,8 +43,11 @@ export type RunStart = {
   session?: string;
   requestKey?: string;
 };
-/** `node` may be left out where one checkpoint is open. */
-export type RunAnswerRequest = { runId: string; node?: string; value: Json };
+/**
+ * `node` may be left out where one checkpoint is open. With `visit` the answer is for that question
+ * alone; without it, for the one that is open, or else for the next.
+ */
+export type RunAnswerRequest = { runId: string; node?: string; visit?: number; value: Json };
 
 /** One step of a watch of runs: first all that match, then each as it changes. */
 export type RunItem =

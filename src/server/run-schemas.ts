@@ -71,7 +71,12 @@ export const RUN_REQUESTS = {
   pauseRun: oneRun,
   resumeRun: oneRun,
   cancelRun: oneRun,
-  answerRun: z.strictObject({ runId, node: node.exactOptional(), value: json }),
+  answerRun: z.strictObject({
+    runId,
+    node: node.exactOptional(),
+    visit: visit.exactOptional(),
+    value: json,
+  }),
   resolveRun: z.strictObject({
     runId,
     visit: visit.exactOptional(),

@@ -116,7 +116,14 @@ export type StartRun = {
 export type EnsureRun = { requestKey: string; workflow: string; input: Json };
 
 /** An answer to the `ordinal`-th time that a checkpoint is reached; absent: the one that is open, or the next. */
-export type RunAnswer = { node: string; value: Json; by: string; ordinal?: number };
+export type RunAnswer = {
+  node: string;
+  value: Json;
+  by: string;
+  ordinal?: number;
+  /** The visit whose question was read: the answer is for no other, also where that one is closed. */
+  visit?: number;
+};
 export type RunQuery = {
   project?: string;
   workflow?: string;

@@ -517,7 +517,9 @@ export class ReferenceStore implements ModelledStore {
   async answerRun(runId: string, answer: Parameters<ModelledStore["answerRun"]>[1]) {
     const resource = this.#openRun(runId);
     const { run } = resource;
-    const ordinal = answer.ordinal ?? ordinalFor(run, answer.node);
+    const asked = reachedVisits(run, answer.node).indexOf(answer.visit ?? 0) + 1;
+    if (answer.visit !== undefined && asked === 0) fail("NO_QUESTION");
+    const ordinal = answer.ordinal ?? (asked || ordinalFor(run, answer.node));
     const visit = reachedVisits(run, answer.node)[ordinal - 1];
     const closed = visit !== undefined && lastOf(run, visit) !== "begun";
     const given = run.answers.some((one) => one.node === answer.node && one.ordinal === ordinal);

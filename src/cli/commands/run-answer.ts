@@ -1,6 +1,6 @@
 import type { Json } from "../../model/canonical.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
-import type { RunQuestion, StoredRun } from "../../model/run.ts";
+import { hasEnded, type RunQuestion, type StoredRun } from "../../model/run.ts";
 import { firstLine, printable, printableLines } from "../../model/text.ts";
 import type { Client } from "../../server/protocol.ts";
 import { ask } from "../confirm.ts";
@@ -19,7 +19,7 @@ import type { Action } from "../verb.ts";
 const EXAMPLES = 3;
 
 /** What an answer is to: a question that is asked, or one that will be. */
-type Asked = Pick<RunQuestion, "node" | "schema"> & { message?: string };
+type Asked = Pick<RunQuestion, "node" | "schema"> & { message?: string; visit?: number };
 
 export const run: Action<{ node?: string }> = async (cli, options, ...args) => {
   const [typed, given] = args as [string, string | undefined];
@@ -27,7 +27,10 @@ export const run: Action<{ node?: string }> = async (cli, options, ...args) => {
   const client = await cli.client();
   const asked = await askedOf(client, found, options.node);
   const value = await answerOf(cli, found, asked, given);
-  const after = await client.answerRun({ runId: found.runId, node: asked.node, value });
+  const { node, visit } = asked;
+  // What was read is answered, and not the next question, where another person was faster.
+  const question = visit === undefined ? { node } : { node, visit };
+  const after = await client.answerRun({ runId: found.runId, ...question, value });
   printChanged(
     cli,
     await presentableStored(client, after),
@@ -50,8 +53,10 @@ async function askedOf(client: Client, found: StoredRun, node: string | undefine
 function noQuestion(found: StoredRun, open: readonly RunQuestion[]): PiWorkflowsError {
   const id = shortId(found.runId);
   if (open.length === 0) {
+    const early = "With --node NODE a checkpoint is answered before it is reached.";
+    const hint = `It ${hasEnded(found) ? "has" : "is"} ${found.state}: \`pi-workflows run show ${id}\`.`;
     return new PiWorkflowsError("NO_QUESTION", `${nameOf(found)} asks nothing now`, {
-      hint: `It is ${found.state}: \`pi-workflows run show ${id}\`. With --node NODE a checkpoint is answered before it is reached.`,
+      hint: hasEnded(found) ? hint : `${hint} ${early}`,
     });
   }
   const questions = open.map(({ node, message }) => `--node ${node} (${firstLine(message)})`);
@@ -87,7 +92,10 @@ async function answerOf(
       return parseArgument(json, argument);
     } catch (thrown) {
       if (!(thrown instanceof PiWorkflowsError) || thrown.code !== "USAGE") throw thrown;
-      // Neither a word that it takes, nor JSON: a person need not know of the latter.
+      // Who writes JSON is told what is wrong with it; of a word nobody need know that JSON was tried.
+      if (/^\s*[{[]/.test(json)) {
+        throw new PiWorkflowsError("USAGE", thrown.message, { hint: advice, cause: thrown });
+      }
       const message = printable(`${JSON.stringify(json.trim())} is no answer to ${node}`);
       throw new PiWorkflowsError("USAGE", message, { hint: advice, cause: thrown });
     }

@@ -111,11 +111,12 @@ function orderHandlers(services: RunHandlerServices): Pick<RunHandlers, OrderRou
     resumeRun: async ({ runId }) => ordered(await store.resumeRun(runId), "orders"),
     cancelRun: async ({ runId }) => ordered(await store.cancelRun(runId, person()), "orders"),
     answerRun: async (request) => {
-      const { runId, value } = request;
+      const { runId, value, visit } = request;
       const run = await runOf(store, runId);
       const node = await answered(services, run, request.node);
       await checkOutput(services, run, { node, value, root: "answer" });
-      return ordered(await store.answerRun(runId, { node, value, by: person() }), "orders");
+      const answer = { node, value, by: person(), ...(visit === undefined ? {} : { visit }) };
+      return ordered(await store.answerRun(runId, answer), "orders");
     },
     resolveRun: async ({ runId, visit, resolution }) => {
       const run = await runOf(store, runId);

@@ -211,6 +211,8 @@ describe("questions and answers", () => {
     const ended = line("succeeded", 1, { startedAt: 1, output: true });
     await store.appendJournal(taken.claim, [ended]);
     expect(await client.questions({ runId })).toEqual([]);
+    const late = client.answerRun({ runId, node: "ask", visit: 1, value: false });
+    await expect(late).rejects.toMatchObject({ code: "ALREADY_ANSWERED" });
     await answer(false, "ask");
     expect((await store.runOrders(taken.claim)).answers).toMatchObject([{ ordinal: 2 }]);
   });

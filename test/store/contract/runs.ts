@@ -285,6 +285,11 @@ function orderSuite(begin: Start): void {
     expect(await driver.store.runOrders(claimed.claim)).toEqual({ answers: [], resolutions: [] });
     const again = driver.store.answerRun(runId, { ...late, ordinal: 1 });
     await expect(again).rejects.toMatchObject(before);
+    // Who read the question before is late too, and answers no later one.
+    const read = driver.store.answerRun(runId, { ...late, visit: 1 });
+    await expect(read).rejects.toMatchObject(before);
+    const unasked = driver.store.answerRun(runId, { ...late, visit: 7 });
+    await expect(unasked).rejects.toMatchObject({ code: "NO_QUESTION" });
   });
 
   it("R-3: an answer that arrives while the run stops to wait for it makes it go on at once", async () => {

@@ -12,7 +12,7 @@ import { normal } from "../resources.ts";
 import type { Transaction } from "../transaction.ts";
 import { cancel } from "./cancel.ts";
 import { claimedRun } from "./journal.ts";
-import { isAmbiguous, isClosed, openOrdinal } from "./questions.ts";
+import { isAmbiguous, isClosed, openOrdinal, ordinalOfVisit } from "./questions.ts";
 import { runByUid, storedRun, type RunRow } from "./run-row.ts";
 import { moveRun, runEnded } from "./state.ts";
 
@@ -67,11 +67,15 @@ export function cancelRun(tx: Transaction, runId: string, by: string): StoredRun
   return storedRun(tx, run.id);
 }
 
-/** @throws NOT_FOUND, RUN_ENDED, ALREADY_ANSWERED, TOO_LARGE, BAD_REQUEST */
+/** @throws NOT_FOUND, RUN_ENDED, NO_QUESTION, ALREADY_ANSWERED, TOO_LARGE, BAD_REQUEST */
 export function answerRun(tx: Transaction, runId: string, answer: RunAnswer): StoredRun {
   const run = openRun(tx, runId);
   const { node, by } = answer;
-  const ordinal = answer.ordinal ?? openOrdinal(tx, run.id, node);
+  const ordinal =
+    answer.ordinal ??
+    (answer.visit === undefined
+      ? openOrdinal(tx, run.id, node)
+      : ordinalOfVisit(tx, run.id, { node, visit: answer.visit }));
   if (node === "" || !Number.isSafeInteger(ordinal) || ordinal < 1) {
     throw new PiWorkflowsError("BAD_REQUEST", "an answer needs a checkpoint and an ordinal from 1");
   }

@@ -1,3 +1,4 @@
+import { PiWorkflowsError } from "../../../model/errors.ts";
 import type { JournalInput } from "../../../model/run.ts";
 import type { Transaction } from "../transaction.ts";
 
@@ -92,6 +93,23 @@ export function openOrdinal(tx: Transaction, runId: number, node: string): numbe
     node,
   )?.ordinal;
   return open ?? (last?.ordinal ?? 0) + 1;
+}
+
+/** Which time of a checkpoint a visit of it is. @throws NO_QUESTION */
+export function ordinalOfVisit(
+  tx: Transaction,
+  runId: number,
+  { node, visit }: { node: string; visit: number },
+): number {
+  const found = tx.get<{ ordinal: number }>(
+    `SELECT ordinal FROM question WHERE resource_id = ? AND visit = ? AND node = ?
+       AND about = 'checkpoint'`,
+    runId,
+    visit,
+    node,
+  );
+  if (found) return found.ordinal;
+  throw new PiWorkflowsError("NO_QUESTION", `visit ${visit} of the run is no question of ${node}`);
 }
 
 /** Whether that time of a checkpoint was answered and journaled. */
