@@ -80,6 +80,11 @@ async function schemaOf(
   }
 }
 
+const FUNCTIONS = [
+  ["initialStatus", "what it remembers of a new resource, initialStatus: () => ({}) for nothing"],
+  ["reconcile", "the pass over one resource, async reconcile(ctx, resource) { … }"],
+] as const;
+
 /** Everything wrong with a definition but its schemas. */
 function faults(file: DefinitionFile, manager: ResourceManager): string[] {
   const wrong: string[] = [];
@@ -87,10 +92,11 @@ function faults(file: DefinitionFile, manager: ResourceManager): string[] {
     const name = JSON.stringify(file.name);
     wrong.push(`name: must be ${name}, as the file's name says, not ${show(manager.name)}`);
   }
-  for (const field of ["initialStatus", "reconcile"] as const) {
-    if (typeof manager[field] !== "function") {
-      wrong.push(`${field}: must be a function, not ${show(manager[field])}`);
-    }
+  for (const [field, form] of FUNCTIONS) {
+    const given: unknown = manager[field];
+    if (typeof given === "function") continue;
+    const fault = given === undefined ? "is missing" : `must be a function, not ${show(given)}`;
+    wrong.push(`${field}: ${fault}: ${form}`);
   }
   const { deadlineMs, maxConcurrent } = manager;
   if (deadlineMs !== undefined && !isWhole(deadlineMs, 1, LIMITS.maxDeadlineMs)) {

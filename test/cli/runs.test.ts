@@ -96,6 +96,8 @@ describe("a run, from its start to its end", () => {
     const missing = await run(["run", "answer", id]);
     expect(missing.stderr).toContain("It asks: release 1.2? Answer with yes or no.");
     expect((await run(["run", "answer", id, "maybe"])).stderr).toContain("Answer with yes or no.");
+    const torn = await run(["run", "answer", id, '{"ok": tru}']);
+    expect(torn.stderr).toMatch(/the answer is no JSON: .*\nhint: .*Answer with yes or no\./);
     const wrong = await run(["run", "answer", id, '{"ok": "yes"}']);
     expect(wrong.stderr).toContain("answer.ok: must be a boolean");
     expect(await ok(["run", "answer", id, "yes"])).toBe(
@@ -119,6 +121,7 @@ describe("a run, from its start to its end", () => {
     expect(show).toMatch(/ask +checkpoint .*\n +by \w+/);
     const again = await run(["run", "answer", id, "everywhere"]);
     expect(again.stderr).toContain("error[NO_QUESTION]");
+    expect(again.stderr).toMatch(/^hint: It has succeeded: `pi-workflows run show \w{8}`\.$/m);
   });
 
   it("is one run, however often it is asked for under one key", async () => {

@@ -241,7 +241,7 @@ describe("a definition that can't be used is a problem at its file", () => {
     [
       "no reconcile",
       define('name: "bad", reconcile: undefined'),
-      "reconcile: must be a function, not missing",
+      "reconcile: is missing: the pass over one resource, async reconcile(ctx, resource) { … }",
     ],
     [
       "a deadline past the limit",
