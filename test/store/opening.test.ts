@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
@@ -118,6 +118,37 @@ describe("opening a store", () => {
     writeFileSync(file, bytes);
     writeFileSync(`${file}-wal`, "what a killed server leaves behind");
     await expect(open(file)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+  });
+
+  it("P-7: damage that is met is told once, and has every start refuse until the database is sound", async () => {
+    const file = databaseFile();
+    const store = await open(file);
+    const driver = await new Driver(store, new ManualClock()).begin("m");
+    for (let index = 0; index < 50; index += 1) await driver.put(`key ${index}`, "x".repeat(3_000));
+    await store.close();
+    const sound = readFileSync(file);
+    const bytes = Buffer.from(sound);
+    bytes.fill(0xff, bytes.length / 2);
+    writeFileSync(file, bytes);
+    const told: string[] = [];
+    const options = { clock: new ManualClock(), ids: countedIds() };
+    const damaged = await openStore({
+      path: file,
+      ...options,
+      onDamage: ({ code }) => void told.push(code),
+    });
+    const codes: unknown[] = [];
+    for (let index = 0; index < 50; index += 1) {
+      const found = damaged.get(driver.ref(`key ${index}`));
+      await found.catch(({ code }: { code: string }) => void codes.push(code));
+    }
+    await damaged.close().catch(() => undefined);
+    expect(new Set(codes)).toEqual(new Set(["STORE_CORRUPT"]));
+    expect(told).toEqual(["STORE_CORRUPT"]);
+    await expect(open(file)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    writeFileSync(file, sound);
+    await (await open(file)).close();
+    expect(existsSync(`${file}-damaged`)).toBe(false);
   });
 
   it("keeps who it is over a restart", async () => {
