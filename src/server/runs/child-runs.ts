@@ -46,7 +46,8 @@ export function childRunHost(
       if (refusal && !(await guarded(() => store.childRun(claim, request.requestKey)))) {
         throw terminal(refusal);
       }
-      return told(services, await guarded(() => store.ensureChildRun(claim, request)));
+      const ensured = guarded(() => store.ensureChildRun(claim, request));
+      return told(services, await ensured.catch(conflictWithHint));
     },
     async getWorkflow(requestKey) {
       const run = await guarded(() => store.childRun(claim, requestKey));
@@ -65,9 +66,18 @@ export function childRunHost(
 function accepted(workflows: WorkflowRegistry, project: string, name: string): WorkflowRecord {
   const found = workflows.find(project, name);
   if (found) return found;
-  const { code, message, hint } = unknownWorkflow(project, name);
-  // A resource's conditions have messages, and no hints.
-  throw new PiWorkflowsError(code, `${message}. ${hint}`);
+  throw withHint(unknownWorkflow(project, name));
+}
+
+/** Says what another key would mend (R-1). */
+function conflictWithHint(thrown: unknown): never {
+  const error = toPiWorkflowsError(thrown);
+  throw error.code === "RUN_CONFLICT" ? withHint(error) : thrown;
+}
+
+/** A resource's conditions have messages, and no hints. */
+function withHint({ code, message, hint }: PiWorkflowsError): PiWorkflowsError {
+  return new PiWorkflowsError(code, `${message}. ${hint}`);
 }
 
 /** Of what no later pass of the same spec can mend: the failure that says how to. */

@@ -250,6 +250,11 @@ describe("child runs", () => {
     const { host } = bench.runner.of("parent");
     const child = await host.ensureWorkflow(request);
     expect(child).toMatchObject({ requestId: "k", state: "pending", attempt: 1 });
+    const changed = host.ensureWorkflow({ ...request, input: { url: "y" } });
+    await expect(changed).rejects.toMatchObject({
+      code: "RUN_CONFLICT",
+      message: expect.stringMatching(/for another input\. Put what distinguishes the request/),
+    });
     await turns();
     expect(only(bench.runner.executing).request).toMatchObject({ runId: child.runId });
     expect(await host.getWorkflow("k")).toMatchObject({ state: "running" });
