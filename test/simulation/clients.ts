@@ -28,6 +28,7 @@ const DEEDS = {
   repair: 1,
   newWorkflow: 1,
   newManager: 1,
+  commit: 8,
 };
 
 /** People at their terminals: they do what comes to their minds, and forget about it. */
@@ -57,7 +58,7 @@ export class Clients {
    */
   async mend(): Promise<void> {
     for (const manager of MANAGERS) {
-      for (const key of KEYS) {
+      for (const key of [...KEYS, "s1", "s2", "s3"]) {
         const ref = { project: PROJECT, resourceManager: manager, key };
         const stored = await this.#server.store.get(ref);
         if (stored?.suspended) await this.#server.routes.suspend({ ref, suspended: false });
@@ -116,6 +117,9 @@ export class Clients {
         const requestKey = random.chance(0.5) ? { requestKey: `r${random.between(1, 3)}` } : {};
         return routes.startRun({ project: PROJECT, workflow, input, ...requestKey });
       }
+      case "commit":
+        this.#machine.repository?.commit(true);
+        return undefined;
       case "newWorkflow":
       case "newManager": {
         const name = deed === "newWorkflow" ? random.pick(WORKFLOWS) : random.pick(MANAGERS);
@@ -223,7 +227,9 @@ export class Clients {
   #someRef(): ResourceRef {
     const { random } = this.#machine.world;
     const resourceManager = random.chance(0.75) ? "thing" : "poll";
-    return { project: PROJECT, resourceManager, key: random.pick(KEYS) };
+    const isSynced = this.#machine.repository !== undefined && random.chance(0.2);
+    const key = isSynced ? random.pick(["s1", "s2"]) : random.pick(KEYS);
+    return { project: PROJECT, resourceManager: isSynced ? "thing" : resourceManager, key };
   }
 }
 

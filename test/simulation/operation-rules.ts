@@ -52,6 +52,8 @@ function resourceProblems({ name, before, after }: Change): string[] {
     if (isWanted && !SPEC_WRITERS.has(name) && !name.includes("atch")) {
       say(row, `G-6: ${name} changed the spec`);
     }
+    const isPruned = old.deletion_at === null && row.deletion_at !== null && name !== "delete";
+    if (isPruned && old.owner_kind !== "sync") say(row, "A-4: another's resource was pruned");
     if (old.deletion_at !== null && row.deletion_at !== old.deletion_at) {
       say(row, "D-1: the mark of the deletion changed");
     }

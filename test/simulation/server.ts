@@ -20,6 +20,8 @@ import { startRunPass } from "../../src/server/runs/pass.ts";
 import { createWorkflowRegistry, type WorkflowRegistry } from "../../src/server/runs/registry.ts";
 import { Scheduler } from "../../src/server/scheduler.ts";
 import { createBatchCheck } from "../../src/server/spec-check.ts";
+import { SyncLoop, type LoopServices } from "../../src/server/sync/loop.ts";
+import { EMPTY_REPORT } from "../../src/model/sync.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { createStore } from "../../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
@@ -30,6 +32,7 @@ import type { Oracle } from "./oracle.ts";
 import { Proc } from "./proc.ts";
 import { MANAGERS, PROJECT, resolvedManager, resolvedWorkflow, WORKFLOWS } from "./programs.ts";
 import type { Provider } from "./provider.ts";
+import { SYNC_SET, type Repository } from "./repository.ts";
 import { SimulatedRunner } from "./runner.ts";
 import { never, type World } from "./world.ts";
 
@@ -43,6 +46,8 @@ export type Machine = {
   working: Map<string, Proc>;
   /** What the definitions on disk say: a version for each name. */
   versions: Map<string, number>;
+  /** Present where sync is enabled. */
+  repository: Repository | undefined;
 };
 
 /** What a client may ask of a server. */
@@ -201,7 +206,45 @@ export class SimulatedServer {
     for (const name of WORKFLOWS) scheduler.register(await accept(name));
     scheduler.start();
     keepHouse(this.store, clock, log);
+    await this.#sync({ log, changes, commit: handlers.commit });
     this.isUp = true;
+  }
+
+  async #sync({
+    log,
+    changes,
+    commit,
+  }: Pick<LoopServices, "log" | "changes"> & Pick<Handlers, "commit">): Promise<void> {
+    const { repository, world } = this.#machine;
+    if (!repository) return;
+    const { store } = this;
+    const stored = await store.syncSets();
+    if (stored.length === 0) await store.putSyncSet(SYNC_SET);
+    const loop = new SyncLoop(
+      {
+        store,
+        target: {
+          snapshot: (project) => store.snapshot(project),
+          specs: (uids) => store.specs(uids),
+          acceptManagers: () => Promise.resolve([]),
+          acceptWorkflows: () => Promise.resolve([]),
+          commit,
+        },
+        clock: this.proc.clock,
+        log,
+        changes,
+        resolver: {
+          prepare: () => undefined,
+          resolve: (request) => repository.resolve(request),
+        },
+        globalFolder: "/nowhere/simulated",
+        random: world.random.next,
+        onChange: () => undefined,
+      },
+      stored[0] ?? { set: SYNC_SET, report: EMPTY_REPORT },
+      () => repository.source(),
+    );
+    loop.start();
   }
 
   async #accept(registry: ReturnType<typeof createRegistry>, name: string): Promise<ManagerRecord> {

@@ -1,3 +1,4 @@
+import { canonicalJson, fingerprintText } from "../../src/model/canonical.ts";
 import type { Condition } from "../../src/model/condition.ts";
 import { effectKeyOf, providerKeyOf } from "./programs.ts";
 import type { Machine } from "./server.ts";
@@ -19,6 +20,7 @@ export function settledProblems(machine: Machine): string[] {
     if (row.state !== "live" || runs.has(row.id)) continue;
     problems.push(...restProblems(machine, row));
   }
+  problems.push(...syncProblems(machine));
   for (const [id, run] of runs) {
     const uid = oracle.state.byId.get(id)?.uid ?? "";
     const isAtRest =
@@ -29,6 +31,27 @@ export function settledProblems(machine: Machine): string[] {
   for (const [id, effect] of effects) {
     if (effect.state === "pending")
       problems.push(`E-6: effect ${id} is pending, with nobody to end it`);
+  }
+  return problems;
+}
+
+/** The newest commit is in force, but for what people hold or delete. */
+function syncProblems({ oracle, repository }: Machine): string[] {
+  if (!repository) return [];
+  const problems: string[] = [];
+  const declared = repository.declared();
+  const live = [...oracle.state.resources.values()].filter(({ state }) => state === "live");
+  for (const row of live) {
+    const isGone = row.owner_kind === "sync" && !declared.has(row.key);
+    if (isGone && row.deletion_at === null) problems.push(`A-4: ${row.key} was not pruned`);
+  }
+  for (const [key, spec] of declared) {
+    const row = live.find((one) => one.manager === "thing" && one.key === key);
+    if (!row) problems.push(`A-1: ${key} was not made`);
+    else if (row.owner_kind === "sync" && row.deletion_at === null) {
+      const isSame = row.spec_hash === fingerprintText(canonicalJson(spec));
+      if (!isSame) problems.push(`A-1: ${key} is not what was committed`);
+    }
   }
   return problems;
 }

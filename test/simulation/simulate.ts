@@ -3,6 +3,7 @@ import { newDatabaseFile, removeDatabase } from "./database.ts";
 import { drawFaults, NO_FAULTS } from "./faults.ts";
 import { Oracle } from "./oracle.ts";
 import { Provider } from "./provider.ts";
+import { Repository } from "./repository.ts";
 import { SimulatedServer, type Machine } from "./server.ts";
 import { settledProblems } from "./settled-rules.ts";
 import { World } from "./world.ts";
@@ -64,6 +65,7 @@ class Simulation {
       file: newDatabaseFile(),
       working: new Map(),
       versions: new Map(),
+      repository: world.random.chance(0.4) ? new Repository(world) : undefined,
     };
     this.#server = new SimulatedServer(this.machine);
     this.#clients = new Clients(this.machine, this.#server);
@@ -100,6 +102,7 @@ class Simulation {
     const { oracle } = this.machine;
     this.#world.faults = NO_FAULTS;
     this.#world.trace("the faults end");
+    this.machine.repository?.mend();
     // What hangs is found by its deadline; what waits, at the longest backoff, unless somebody asks.
     await this.#pass(this.#world.random.chance(0.2) ? 11 * MINUTE : MINUTE);
     let problems: string[] = [];

@@ -19,6 +19,7 @@ export type ResourceRow = {
   conditions: string;
   status: string;
   held_generation: number | null;
+  owner_kind: string;
 };
 export type QueueRow = {
   resource_id: number;
@@ -85,7 +86,8 @@ export const EMPTY: StoreState = {
 
 const RESOURCES = `SELECT r.id, r.uid, r.lane, m.name AS manager, r.key, r.state,
     r.resource_version, r.generation, r.spec_hash, r.deletion_at, r.finalizers, r.labels,
-    r.suspended, r.observed_generation, r.conditions, r.status, r.held_generation
+    r.suspended, r.observed_generation, r.conditions, r.status, r.held_generation,
+    r.owner_kind
   FROM resource r JOIN manager m ON m.lane = r.lane ORDER BY r.id`;
 const QUEUE = `SELECT resource_id, ready_at, enqueue_seq, claimed_seq, attempts, crash_attempts,
     claim_token, claim_generation, read_generation, claim_expires_at FROM queue ORDER BY resource_id`;
