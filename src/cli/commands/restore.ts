@@ -12,12 +12,10 @@ export const run: Action<Options> = async (cli, { yes = false }, file) => {
   await confirm(cli, `Replace the store of ${cli.home}`, yes);
   const restored = await restore(cli.home, file);
   cli.output.result(restored satisfies Documents["restore"], () =>
-    printable(
-      [
-        `restored the store of ${instant(restored.takenAt)}: ${contents(restored)}`,
-        ...(restored.kept === undefined ? [] : [`the one before is ${restored.kept}`]),
-      ].join("\n"),
-    ),
+    [
+      `restored the store of ${instant(restored.takenAt)}: ${contents(restored)}`,
+      ...(restored.kept === undefined ? [] : [`the one before is ${printable(restored.kept)}`]),
+    ].join("\n"),
   );
   cli.output.note(
     "Effects are observed before they are made again; runs ask about what nobody can observe.",
