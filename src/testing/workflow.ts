@@ -6,6 +6,7 @@ import type { Json } from "../model/canonical.ts";
 import type { JournalEntry, NodeResolution, RunEnding, RunLogInput } from "../model/run.ts";
 import type { AgentQuestion, RunNotice, RunOutcome } from "../runner/run-port.ts";
 import { executeRun } from "../runner/run/execute-run.ts";
+import { conform } from "../runner/run/hand-over.ts";
 import { compile } from "../workflows/compile.ts";
 import type { CommandCall, CompiledNode, CompiledWorkflow } from "../workflows/compiled.ts";
 import type { Workflow } from "../workflows/define.ts";
@@ -52,6 +53,10 @@ export class WorkflowTest {
   constructor(workflow: Workflow, options: WorkflowTestOptions) {
     const { input, agents, commands, clock = new VirtualClock() } = options;
     const compiled = compile(workflow);
+    conform(input, compiled.input, {
+      what: `the workflow ${compiled.name} was given an input`,
+      reason: "InvalidInput",
+    });
     this.#workflow = withNodes(compiled, (node) =>
       commands === undefined ? this.#counted(node) : this.#counted(withScript(node, commands)),
     );
@@ -133,8 +138,14 @@ export class WorkflowTest {
     this.host.linesLeft = Number.POSITIVE_INFINITY;
   }
 
-  /** Answers a checkpoint, also before it is reached; `run` takes it up. */
+  /**
+   * Answers a checkpoint, also before it is reached; `run` takes it up.
+   * @throws Error where the workflow has no such checkpoint
+   */
   answer(node: string, value: Json, by = "test"): void {
+    if (this.#workflow.nodes.get(node)?.kind !== "checkpoint") {
+      throw new Error(`${node} is no checkpoint of ${this.#workflow.name}`);
+    }
     this.host.answer(node, value, by);
     this.#notify("orders");
   }
@@ -234,7 +245,11 @@ type Pass = { outcome?: RunOutcome };
 /** Real time that code gets in which nothing was journaled, before the clock moves. */
 const REAL_MS = 2;
 
-/** Tests a workflow in memory. @throws PiWorkflowsError INVALID_DEFINITION where it does not hold together */
+/**
+ * Tests a workflow in memory.
+ * @throws PiWorkflowsError INVALID_DEFINITION where it does not hold together
+ * @throws HandOverError where its input does not fit
+ */
 export function testWorkflow(workflow: Workflow, options: WorkflowTestOptions): WorkflowTest {
   return new WorkflowTest(workflow, options);
 }

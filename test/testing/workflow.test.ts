@@ -149,6 +149,15 @@ describe("testWorkflow", () => {
     expect(await run.run()).toMatchObject({ state: "failed", reason: "Cancelled" });
   });
 
+  it("refuses an input that does not fit, and an answer to what is no checkpoint", () => {
+    expect(() => testWorkflow(letter, { input: { nmae: "Ada" } })).toThrow(
+      /^the workflow \S+ was given an input that does not fit: name: /,
+    );
+    const run = testWorkflow(letter, { input: { name: "Ada" } });
+    expect(() => run.answer("aks", { ok: true })).toThrow(/^aks is no checkpoint of /);
+    expect(() => run.answer("send", { ok: true })).toThrow(/^send is no checkpoint of /);
+  });
+
   it("asks again where an answer does not fit, as the runtime does", async () => {
     const run = testWorkflow(letter, { input: { name: "Ada" }, commands, agents: kind });
     await run.run();
