@@ -46,7 +46,14 @@ export async function openCommitTree(
     await objects.close();
     throw new PiWorkflowsError("GIT_FAILED", `${repository.gitDir} has no commit ${commit}`);
   }
-  return commitTree(objects, root);
+  try {
+    return commitTree(objects, root);
+  } catch (cause) {
+    await objects.close();
+    throw new PiWorkflowsError("GIT_FAILED", `${repository.gitDir}: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
 }
 
 function commitTree(objects: ObjectReader, root: GitObject): CommitTree {
@@ -140,6 +147,10 @@ function present(object: GitObject | undefined): GitObject {
   );
 }
 
+function damaged(oid: string): FileFault {
+  return new FileFault(`the folder ${oid} is damaged in this repository; see \`git fsck\``);
+}
+
 const KINDS: Readonly<Record<string, Entry["kind"]>> = {
   "40000": "folder",
   "120000": "link",
@@ -152,7 +163,9 @@ function parse({ oid: own, content }: GitObject): Folder {
   const folder = new Map<string, Entry>();
   for (let from = 0; from < content.length;) {
     const space = content.indexOf(0x20, from);
-    const end = content.indexOf(0, space);
+    const end = space < 0 ? -1 : content.indexOf(0, space);
+    // Read on, it would begin again somewhere before.
+    if (end < 0 || end + 1 + idLength > content.length) throw damaged(own);
     const mode = content.toString("latin1", from, space);
     const name = content.toString("utf8", space + 1, end);
     const oid = content.toString("hex", end + 1, end + 1 + idLength);

@@ -32,17 +32,24 @@ export function gitEnvironment(): NodeJS.ProcessEnv {
   };
 }
 
+/** Settings by which a repository has git start programs of its own where it is only looked at. */
+const NO_PROGRAMS = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
 /**
  * Runs git and gives its standard output.
  * @throws PiWorkflowsError GIT_FAILED with what git said
  */
 export async function git(folder: string, args: string[]): Promise<string> {
   try {
-    const { stdout } = await run("git", ["--no-replace-objects", "-C", folder, ...args], {
-      env: gitEnvironment(),
-      maxBuffer: 256 * 1024 * 1024,
-      timeout: 60_000,
-    });
+    const { stdout } = await run(
+      "git",
+      ["--no-replace-objects", ...NO_PROGRAMS, "-C", folder, ...args],
+      {
+        env: gitEnvironment(),
+        maxBuffer: 256 * 1024 * 1024,
+        timeout: 60_000,
+      },
+    );
     return stdout;
   } catch (error) {
     const { stderr, code } = error as { stderr?: string; code?: string | number };

@@ -40,7 +40,7 @@ const ODD: unknown[] = [
   [],
   {},
   [[[]]],
-  nested(3_000),
+  nested(800),
   JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'),
 ];
 
