@@ -1,6 +1,6 @@
 import type { ManagerProposal } from "../model/batch.ts";
 import { LIMITS } from "../model/limits.ts";
-import type { Problem } from "../model/manifest.ts";
+import { managerName, type Problem } from "../model/manifest.ts";
 import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
 import { declarationSite } from "../resource-managers/site.ts";
 import type { DefinitionBundle } from "./definition-bundle.ts";
@@ -88,8 +88,11 @@ const FUNCTIONS = [
 /** Everything wrong with a definition but its schemas. */
 function faults(file: DefinitionFile, manager: ResourceManager): string[] {
   const wrong: string[] = [];
-  if (manager.name !== file.name) {
-    const name = JSON.stringify(file.name);
+  const name = JSON.stringify(file.name);
+  const unusable = managerName.safeParse(file.name).error?.issues[0];
+  if (unusable) {
+    wrong.push(`name: ${name}, as the file is named, ${unusable.message}; rename the file`);
+  } else if (manager.name !== file.name) {
     wrong.push(`name: must be ${name}, as the file's name says, not ${show(manager.name)}`);
   }
   for (const [field, form] of FUNCTIONS) {

@@ -300,6 +300,17 @@ describe("a definition that can't be used is a problem at its file", () => {
     );
   });
 
+  it("a file whose name can be none of a manager says to rename it", async () => {
+    const file = `${FOLDER}/myThing.resource-manager.ts`;
+    const found = await resolveAll(tempProject({ [file]: define('name: "myThing"') }));
+    expect(found.problems.map((problem) => [problem.file, problem.message])).toEqual([
+      [
+        file,
+        'name: "myThing", as the file is named, must be lower-case letters, digits and dashes; rename the file',
+      ],
+    ]);
+  });
+
   it("an error it throws is placed, through what it imports", async () => {
     const project = tempProject({
       [`${FOLDER}/bad.resource-manager.ts`]: `import "../../lib.ts";\n${define('name: "bad"')}`,
