@@ -35,6 +35,12 @@ export function runCommandLine(args: readonly string[], options: ChildOptions): 
     if (signal.aborted) return reject(ended("it was called off"));
     const child = spawn(node, [main, ...args], { cwd, env, stdio: "pipe" });
     let why: string | undefined;
+    child.on("error", (error) => (why ??= error.message));
+    // Where the process has too many files open, not even pipes can be made, and `close` never comes.
+    if ((child.stdout as unknown) === undefined) {
+      child.once("error", (error) => reject(ended(error.message)));
+      return;
+    }
     const stop = (reason: string): void => {
       why ??= reason;
       endChild(child);
@@ -53,7 +59,6 @@ export function runCommandLine(args: readonly string[], options: ChildOptions): 
       });
     }
     child.stdin.on("error", () => undefined).end(input);
-    child.on("error", (error) => (why ??= error.message));
     child.on("close", (code) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
