@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { PI_PROJECT_SETTINGS, type PiSettings } from "../model/pi-settings.ts";
 import type { Context, Pi } from "./pi.ts";
 import { modeOf, SHOWN } from "./output.ts";
 import { createTrouble, Presence } from "./presence.ts";
@@ -21,6 +22,8 @@ export function startBackground(pi: Pi, ctx: Context, session: Session): void {
     if (!closed.aborted) ui.notify(text, "warning");
   });
   if (session.settingsError !== undefined) onTrouble(session.settingsError);
+  const allowed = allowedText(session.settings);
+  if (allowed !== undefined) ui.notify(allowed, "warning");
   const tell = (text: string): void => {
     if (closed.aborted) return;
     // The model should know too when it is asked next; no turn is begun for it.
@@ -36,8 +39,23 @@ export function startBackground(pi: Pi, ctx: Context, session: Session): void {
     });
   };
   if (needsServer(session)) safely(session.link.ensureServer());
-  safely(new Presence({ session, ui, tui, tell, onTrouble }).run());
+  // Pi before 1.0 puts what is said while the model works before it, which makes it go on.
+  const mayTell = (): boolean => ctx.mode !== undefined || ctx.isIdle();
+  safely(new Presence({ session, ui, tui, tell, mayTell, onTrouble }).run());
   safely(new Questioner({ session, ui, onTrouble }).run());
+}
+
+/**
+ * What the model may do unasked, for a person to see: the model can write the file that says so, and
+ * wait for the next session.
+ */
+function allowedText(settings: PiSettings): string | undefined {
+  const allowed = [
+    ...(settings.applyWithoutConfirmation ? ["apply specs"] : []),
+    ...(settings.answerWithoutConfirmation ? ["answer checkpoints"] : []),
+  ].join(" and ");
+  if (allowed === "") return undefined;
+  return `pi-workflows: the model may ${allowed} without asking you, as ${PI_PROJECT_SETTINGS} says.`;
 }
 
 /** Elsewhere a server is started by the first command, and not because Pi was. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { connect, isUnreachable, lazyClient } from "../server/client.ts";
 import type { Client } from "../server/protocol.ts";
@@ -21,6 +22,8 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
+    // Node warns of eleven that wait for one signal, in the middle of Pi's screen.
+    setMaxListeners(0, this.closed);
   }
 
   /** Aborts when the link is closed. */
@@ -64,9 +67,12 @@ export class Link {
   async #inTime<T>(answer: Promise<T>): Promise<T> {
     const ms = this.#options.answerMs ?? ANSWER_MS;
     let timer: NodeJS.Timeout | undefined;
+    let onAbort = (): void => undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(hanging(ms)), ms);
-      this.#end.signal.addEventListener("abort", () => reject(closedError()), { once: true });
+      onAbort = () => reject(closedError());
+      this.closed.addEventListener("abort", onAbort);
+      if (this.closed.aborted) onAbort();
     });
     late.catch(() => undefined);
     answer.catch(() => undefined);
@@ -74,6 +80,7 @@ export class Link {
       return await Promise.race([answer, late]);
     } finally {
       clearTimeout(timer);
+      this.closed.removeEventListener("abort", onAbort);
     }
   }
 

@@ -38,6 +38,8 @@ export type Context = {
   /** False in print and JSON mode. */
   hasUI: boolean;
   cwd: string;
+  /** Whether the model does nothing now. */
+  isIdle(): boolean;
   sessionManager: { getSessionId(): string; getEntries(): SessionEntry[] };
   /** Absent where Pi knows no trust. */
   isProjectTrusted?(): boolean;

@@ -28,6 +28,8 @@ export type PresenceOptions = {
   tui: boolean;
   /** Puts a notice into the session. */
   tell: (text: string) => void;
+  /** Whether a notice may be put there now. */
+  mayTell: () => boolean;
   onTrouble: (thrown: unknown) => void;
 };
 
@@ -188,9 +190,18 @@ export function widgetView(waiting: readonly Stood[]): View | undefined {
 export function createTrouble(say: (text: string) => void): (thrown: unknown) => void {
   const told = new Set<string>();
   return (thrown) => {
-    const text = describeError(thrown);
+    const text = described(thrown);
     if (told.has(text)) return;
     told.add(text);
     say(text);
   };
+}
+
+/** What a server that is none of ours sends may have any shape, also where it reports an error. */
+function described(thrown: unknown): string {
+  try {
+    return describeError(thrown);
+  } catch {
+    return "pi-workflows: what the server answers can't be read";
+  }
 }

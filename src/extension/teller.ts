@@ -10,6 +10,8 @@ export type TellerOptions = {
   session: Session;
   /** Puts a notice into the session. */
   tell: (text: string) => void;
+  /** Whether one may be put there now; else it waits. */
+  mayTell: () => boolean;
   onTrouble: (thrown: unknown) => void;
 };
 
@@ -27,6 +29,10 @@ export class Teller {
   see(stood: ReadonlyMap<string, Stood>): void {
     this.#stood = stood;
     if (!this.#options.session.settings.notices || this.#due().length === 0) return;
+    this.#soon();
+  }
+
+  #soon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       void this.#tell();
@@ -46,10 +52,11 @@ export class Teller {
   }
 
   async #tell(): Promise<void> {
-    const { session, tell, onTrouble } = this.#options;
+    const { session, tell, mayTell, onTrouble } = this.#options;
     try {
       const due = await this.#sure(this.#due());
       if (due.length === 0 || session.link.closed.aborted) return;
+      if (!mayTell()) return this.#soon();
       tell(noticeText(due));
       session.memory.told(due.map(({ uid, generation, state }) => ({ uid, generation, state })));
     } catch (thrown) {

@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { getEventListeners } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -6,6 +7,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { describeError } from "../../src/extension/errors.ts";
 import { follow } from "../../src/extension/follow.ts";
 import { Link } from "../../src/extension/link.ts";
+import { createTrouble } from "../../src/extension/presence.ts";
+import { PiWorkflowsError } from "../../src/model/errors.ts";
 
 /** A link to what listens in a state folder of its own. */
 async function linkTo(answer: RequestListener): Promise<Link> {
@@ -41,6 +44,19 @@ describe("a link to the server", () => {
     link.close();
     await expect(asked).rejects.toThrow("The session has ended");
   });
+
+  it("keeps nothing of what was asked, however often, and warns of nothing on Pi's screen", async () => {
+    const link = await linkTo(() => undefined);
+    const before = getEventListeners(link.closed, "abort").length;
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    onTestFinished(() => void process.off("warning", onWarning));
+    const ask = () => link.ask(() => Promise.resolve(1), false);
+    await Promise.all(Array.from({ length: 20 }, ask));
+    expect(getEventListeners(link.closed, "abort")).toHaveLength(before);
+    expect(warnings).toEqual([]);
+  });
 });
 
 describe("following the server", () => {
@@ -64,5 +80,21 @@ describe("following the server", () => {
     });
     expect(items).toEqual([2, 3]);
     expect(troubles).toHaveLength(1);
+  });
+});
+
+describe("trouble in the background", () => {
+  it("is told once, and also where what reports it makes no sense", () => {
+    const said: string[] = [];
+    const onTrouble = createTrouble((text) => void said.push(text));
+    const details = { problems: 3 };
+    const senseless = new PiWorkflowsError("INTERNAL", "broken", { details });
+    for (const thrown of [new Error("one"), senseless, new Error("one"), senseless]) {
+      onTrouble(thrown);
+    }
+    expect(said).toEqual([
+      expect.stringContaining("one"),
+      "pi-workflows: what the server answers can't be read",
+    ]);
   });
 });

@@ -116,7 +116,9 @@ describe("what a project allows the model", () => {
     const trusting = await stage.open({ args: ["--approve"] });
     stage.write(".pi/settings.json", '{ "pi-workflows": { "widgets": false } }');
     const wrong = await stage.open({ args: ["--approve"] });
-    expect(said(trusting.records)).toEqual([]);
+    expect(said(trusting.records)).toEqual([
+      "pi-workflows: the model may apply specs without asking you, as .pi/settings.json says.",
+    ]);
     expect(
       said(wrong.records).filter((text) => text.includes("widgets is not known")),
     ).toHaveLength(1);

@@ -42,6 +42,20 @@ async function impostor(test: Lifetime, stage: Stage, answer: RequestListener): 
   });
 }
 
+const SENSELESS = [
+  null,
+  3,
+  [null],
+  {},
+  { items: 3 },
+  { items: [{}] },
+  { error: { code: "NOTHING", message: 3, details: { problems: 3 } } },
+  { error: { code: "INTERNAL", message: "m", hint: 3, details: { problems: [null] } } },
+  { kind: "present", resource: null },
+  { kind: "present", resource: { metadata: {} } },
+  { kind: "listed" },
+];
+
 describe.each(PIS)("Pi $version goes on", (pi) => {
   it("when the server is killed, says so, and the next command starts another", async (test) => {
     const stage = setStage(test, { pi });
@@ -82,6 +96,31 @@ describe.each(PIS)("Pi $version goes on", (pi) => {
     expect(await type(session, "/resource-manager list")).toContain(
       "what answers is no server of pi-workflows",
     );
+    expect(await session.close()).toBe(0);
+  });
+
+  it("when every answer and every event is JSON of no sense", async (test) => {
+    const stage = setStage(test, { pi });
+    stage.write(".pi/resources/README", "");
+    let answers = 0;
+    await impostor(test, stage, (request, response) => {
+      const hello = { version: "0.1.0", protocol: PROTOCOL_VERSION, pid: 1, home: "" };
+      if (request.url === "/v1/hello") return void response.end(JSON.stringify(hello));
+      const senseless = SENSELESS[answers++ % SENSELESS.length] as (typeof SENSELESS)[number];
+      if (/watch/.test(request.url ?? "")) {
+        const events = SENSELESS.map((one) => `data: ${JSON.stringify(one)}\n\n`);
+        return void response.end(events.join(""));
+      }
+      response.statusCode = answers % 2 === 0 ? 200 : 500;
+      response.end(JSON.stringify(senseless));
+    });
+    const session = await stage.open();
+    for (const _one of SENSELESS) {
+      await type(session, "/resource-manager list");
+      await type(session, "/resource-manager reconcile counter");
+      await type(session, "/workflow runs");
+    }
+    await session.call({ type: "get_state" });
     expect(await session.close()).toBe(0);
   });
 
