@@ -12,6 +12,7 @@ const SOAKS = {
   processes: { file: "test/faults/kills.test.ts", env: { KILLS: "2000" } },
   power: { file: "test/faults/power.test.ts", env: { POWER_CUTS: "5000" } },
   disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000" } },
+  fuzz: { file: "test/fuzz", env: { FUZZ_TIMES: "50" } },
   load: {
     file: "test/load",
     env: {

@@ -1,5 +1,13 @@
 import fc from "fast-check";
-import { expect } from "vitest";
+import { afterAll, expect, vi } from "vitest";
+
+const TIMES = Number(process.env["FUZZ_TIMES"] ?? 1);
+vi.setConfig({ testTimeout: 60_000 * Math.max(1, TIMES) });
+
+let tried = 0;
+afterAll(() => {
+  if (TIMES > 1) console.log(`${tried} inputs`);
+});
 
 /**
  * How many inputs a fuzz test tries: its share of what CI has time for, times FUZZ_TIMES. A failure
@@ -7,8 +15,10 @@ import { expect } from "vitest";
  */
 export function tries(share: number): { numRuns: number; seed?: number; endOnFailure: boolean } {
   const seed = process.env["FUZZ_SEED"];
+  const numRuns = Math.max(1, Math.round(share * TIMES));
+  tried += numRuns;
   return {
-    numRuns: Math.max(1, Math.round(share * Number(process.env["FUZZ_TIMES"] ?? 1))),
+    numRuns,
     ...(seed === undefined ? {} : { seed: Number(seed) }),
     // A shrunk counterexample may be another fault; the first is printed whole.
     endOnFailure: false,
