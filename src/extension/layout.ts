@@ -156,7 +156,7 @@ export function wrap(text: string, width: number): string[] {
     while (isWider(rest, width)) {
       const head = take(rest, width);
       lines.push(head);
-      rest = rest.slice(head.length);
+      rest = hang + rest.slice(head.length);
     }
     current = rest;
   }

@@ -47,6 +47,8 @@ describe("the layout of a view", () => {
   it("breaks text between words and keeps its indentation", () => {
     expect(layOut({ text: "  one two three" }, PLAIN, 10)).toEqual(["  one two", "  three"]);
     expect(layOut({ text: "x".repeat(12) }, PLAIN, 10)).toEqual(["x".repeat(10), "xx"]);
+    const long = `  ${"x".repeat(12)} y`;
+    expect(layOut({ text: long }, PLAIN, 10)).toEqual(["  xxxxxxxx", "  xxxx y"]);
   });
 });
 
