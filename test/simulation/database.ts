@@ -1,9 +1,5 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import Database from "better-sqlite3";
 import { Connection, type SqlValue } from "../../src/store/sqlite/connection.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { World } from "./world.ts";
 
 /** What wants to know of statements as they are made. */
@@ -61,25 +57,3 @@ export class FaultyConnection extends Connection {
 }
 
 const FULL = ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC"] as const;
-
-// In memory where there is such a folder: what is simulated is the end of processes, not of the disk.
-const MEMORY = "/dev/shm";
-let folder: string | undefined;
-let files = 0;
-
-/** A new database, copied from one that was made once: creating the tables takes the longest. */
-export function newDatabaseFile(): string {
-  if (folder === undefined) {
-    const made = mkdtempSync(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), "simulation-"));
-    process.on("exit", () => rmSync(made, { recursive: true, force: true }));
-    folder = made;
-    openDatabase(path.join(folder, "template.sqlite")).close();
-  }
-  const file = path.join(folder, `${(files += 1)}.sqlite`);
-  copyFileSync(path.join(folder, "template.sqlite"), file);
-  return file;
-}
-
-export function removeDatabase(file: string): void {
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(`${file}${suffix}`, { force: true });
-}

@@ -39,7 +39,13 @@ export async function playSeeds(
   };
   const failed: string[] = [];
   for (const seed of WANTED === undefined ? seeds : [Number(WANTED)]) {
-    const played = await simulate(seed, WANTED === undefined ? undefined : console.log);
+    const lines: string[] = [];
+    // Printed when it is over: while it lasts, whoever asks for the real time is refused.
+    const played = await simulate(
+      seed,
+      WANTED === undefined ? undefined : (line) => void lines.push(line),
+    );
+    if (WANTED) console.log(lines.join("\n"));
     add(totals, played);
     if (played.problems.length > 0) failed.push(told(played));
     if (failed.length >= SHOWN) break;

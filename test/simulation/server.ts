@@ -20,6 +20,7 @@ import { startRunPass } from "../../src/server/runs/pass.ts";
 import { createWorkflowRegistry, type WorkflowRegistry } from "../../src/server/runs/registry.ts";
 import { Scheduler } from "../../src/server/scheduler.ts";
 import { createBatchCheck } from "../../src/server/spec-check.ts";
+import { watchedBySyncs } from "../../src/server/sync/handlers.ts";
 import { SyncLoop, type LoopServices } from "../../src/server/sync/loop.ts";
 import { EMPTY_REPORT } from "../../src/model/sync.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
@@ -73,6 +74,7 @@ export class SimulatedServer {
   hasFailed = false;
   #connection: FaultyConnection | undefined;
   readonly #machine: Machine;
+  #loop: SyncLoop | undefined;
   #pointsLeft = Number.POSITIVE_INFINITY;
 
   constructor(machine: Machine) {
@@ -195,7 +197,8 @@ export class SimulatedServer {
       definitionOf,
       accept: (_project, proposals) => Promise.all(proposals.map(({ name }) => accept(name))),
     });
-    this.routes = { ...handlers, ...ofRuns };
+    const syncs = { wrote: () => this.#loop?.recheck() };
+    this.routes = { ...handlers, ...watchedBySyncs(handlers, syncs), ...ofRuns };
     for (const name of WORKFLOWS) {
       for (let version = 1; version <= (this.#machine.versions.get(name) ?? 1); version += 1) {
         const resolved = resolvedWorkflow(name, version);
@@ -220,7 +223,7 @@ export class SimulatedServer {
     const { store } = this;
     const stored = await store.syncSets();
     if (stored.length === 0) await store.putSyncSet(SYNC_SET);
-    const loop = new SyncLoop(
+    this.#loop = new SyncLoop(
       {
         store,
         target: {
@@ -244,7 +247,7 @@ export class SimulatedServer {
       stored[0] ?? { set: SYNC_SET, report: EMPTY_REPORT },
       () => repository.source(),
     );
-    loop.start();
+    this.#loop.start();
   }
 
   async #accept(registry: ReturnType<typeof createRegistry>, name: string): Promise<ManagerRecord> {

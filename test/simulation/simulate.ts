@@ -1,5 +1,5 @@
 import { Clients } from "./clients.ts";
-import { newDatabaseFile, removeDatabase } from "./database.ts";
+import { newDatabaseFile, removeDatabase } from "../support/memory-database.ts";
 import { drawFaults, NO_FAULTS } from "./faults.ts";
 import { Oracle } from "./oracle.ts";
 import { Provider } from "./provider.ts";

@@ -10,7 +10,13 @@ import { laneSuite } from "./contract/lanes.ts";
 import { runSuite } from "./contract/runs.ts";
 import { Driver, ManualClock, type ModelledStore } from "./support.ts";
 
-/** What every implementation of the store must do; each rule by one example. */
+/**
+ * What every implementation of the store must do; each rule by one example. Another store joins by a
+ * line in contract.test.ts, which opens an empty one on the clock that it is given; and by `playBoth`
+ * of differential.ts with it in SQLite's place, which compares it with the reference model after every
+ * command of random stories. It needs no more than `ModelledStore`, whose methods are coarse, so that
+ * each can be one transaction of a database elsewhere.
+ */
 export function describeStore(name: string, make: (clock: ManualClock) => ModelledStore): void {
   const start = () => {
     const clock = new ManualClock();

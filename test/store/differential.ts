@@ -15,6 +15,7 @@ import {
   takeRunStep,
   type RunStep,
 } from "./differential-runs.ts";
+import { newDatabaseFile, removeDatabase } from "../support/memory-database.ts";
 import { ReferenceStore } from "./reference.ts";
 import {
   Driver,
@@ -180,19 +181,17 @@ const claimOfRuns: fc.Arbitrary<Step> = fc.record({
   ),
 });
 
+/** A hundred commands, on average. */
+const LENGTH = { minLength: 5, maxLength: 195, size: "max" as const };
+
 /** Stories about one area; claims and settles are in all of them. */
 export const stories = {
-  queue: fc.array(fc.oneof(...queueSteps), { minLength: 5, maxLength: 60, size: "max" }),
-  deletion: fc.array(fc.oneof(...queueSteps, ...deletionSteps, ...deletionSteps), {
-    minLength: 5,
-    maxLength: 60,
-    size: "max",
-  }),
-  effects: fc.array(fc.oneof(...queueSteps, ...deletionSteps, ...effectSteps, ...effectSteps), {
-    minLength: 5,
-    maxLength: 60,
-    size: "max",
-  }),
+  queue: fc.array(fc.oneof(...queueSteps), LENGTH),
+  deletion: fc.array(fc.oneof(...queueSteps, ...deletionSteps, ...deletionSteps), LENGTH),
+  effects: fc.array(
+    fc.oneof(...queueSteps, ...deletionSteps, ...effectSteps, ...effectSteps),
+    LENGTH,
+  ),
   runs: fc
     .array(
       fc.oneof(
@@ -204,7 +203,7 @@ export const stories = {
         claimOfRuns,
         claimOfRuns,
       ),
-      { minLength: 5, maxLength: 80, size: "max" },
+      LENGTH,
     )
     .map((story): Step[] => [...RUN_PROLOGUE, ...story]),
 };
@@ -460,7 +459,8 @@ export async function playBoth(
   check: (driver: Driver) => Promise<void> = async () => undefined,
 ): Promise<void> {
   const clock = new ManualClock();
-  const { store } = sqliteStore({ clock });
+  const path = newDatabaseFile();
+  const { store } = sqliteStore({ path, clock });
   const real = new Side(store, clock);
   const model = new Side(new ReferenceStore(clock), clock);
   for (const side of [real, model]) await side.driver.begin(...MANAGERS);
@@ -474,4 +474,5 @@ export async function playBoth(
     await check(real.driver);
   }
   await store.close();
+  removeDatabase(path);
 }

@@ -112,7 +112,7 @@ export class ReferenceStore implements ModelledStore {
   async beginEpoch() {
     this.#epoch += 1;
     const lost = this.#queue.filter((entry) => entry.running).sort(asClaimed);
-    for (const entry of lost) this.#loseClaim(entry);
+    for (const entry of lost) this.#loseClaim(entry, "the server ended during the pass");
     return { epoch: this.#epoch, recovered: lost.length };
   }
 
@@ -201,7 +201,9 @@ export class ReferenceStore implements ModelledStore {
   async claim(request: ClaimRequest): Promise<Claimed[]> {
     if (request.epoch !== this.#epoch) fail("LEASE_LOST");
     const isOver = ({ running }: Entry) => running && running.expiresAt <= this.#clock.now();
-    for (const entry of this.#queue.filter(isOver).sort(asClaimed)) this.#loseClaim(entry);
+    for (const entry of this.#queue.filter(isOver).sort(asClaimed)) {
+      this.#loseClaim(entry, "the claim expired without an answer");
+    }
     const claimed: Claimed[] = [];
     for (const { lane, max } of request.lanes) {
       if (this.#lanes[lane - 1]?.accepted !== true) continue;
@@ -971,13 +973,13 @@ export class ReferenceStore implements ModelledStore {
     };
   }
 
-  #loseClaim(entry: Entry): void {
+  #loseClaim(entry: Entry, message: string): void {
     const running = entry.running as Running;
     this.#endPass(entry as Entry & { running: Running }, {
       claim: running.claim,
       reconcileId: "",
       observedGeneration: running.read,
-      outcome: { kind: "crashed", fault: "lease-lost", message: "" },
+      outcome: { kind: "crashed", fault: "lease-lost", message },
       startedAt: running.at,
       durationMs: 0,
       random: 0.5,

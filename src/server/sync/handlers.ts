@@ -19,7 +19,7 @@ export function syncHandlers(syncs: Syncs, store: StoreReader): Pick<Handlers, S
 /** Routes by which clients change resources, telling the syncs of it. */
 export function watchedBySyncs(
   { commit, delete: remove }: Pick<Handlers, "commit" | "delete">,
-  syncs: Syncs,
+  syncs: Pick<Syncs, "wrote">,
 ): Pick<Handlers, "commit" | "delete"> {
   return {
     commit: async (batch) => {
