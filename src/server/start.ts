@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { ERRORS, PiWorkflowsError } from "../model/errors.ts";
 import { installationUrl, SERVER_FLAGS } from "../model/installation.ts";
-import { prepareHome, type Home } from "./home.ts";
+import { prepareHome, readInfo, type Home } from "./home.ts";
 import { rotateLog } from "./log-file.ts";
 
 // A start takes about half a second; more than this means that something is wrong.
@@ -46,7 +46,9 @@ export async function startServer(start: Start, presence: () => Promise<Presence
     const failure = attempt.failure();
     if (failure !== undefined) throw diskIsFull(home) ?? unreachable(home, failure);
     if (now > Math.min(seenStopping + START_MS, begun + STOPPING_MS)) {
-      throw unreachable(home, `it did not answer within ${Math.round(now - begun)} ms`);
+      const waited = Math.round(now - begun);
+      if (attempt.lostRace()) throw unheard(home, waited);
+      throw unreachable(home, `it did not answer within ${waited} ms`);
     }
     if (attempt.lostRace() && now > spawnAt) {
       attempt = spawnServer(start);
@@ -123,6 +125,19 @@ function unreachable(home: Home, reason: string): PiWorkflowsError {
     "SERVER_UNREACHABLE",
     [`The server could not be started: ${reason}`, ...lastLines(home.log)].join("\n  "),
     { hint: `See ${home.log}.` },
+  );
+}
+
+/** Another server has the folder, and nobody reaches it: its socket was removed, or it hangs. */
+function unheard(home: Home, waited: number): PiWorkflowsError {
+  const owner = readInfo(home);
+  const process = owner ? `process ${owner.pid}` : "its process";
+  return new PiWorkflowsError(
+    "SERVER_UNREACHABLE",
+    `A server owns ${home.path}, but did not answer at its socket for ${waited} ms`,
+    {
+      hint: `End ${process} (\`kill\`), then repeat; nothing that was stored is lost. See ${home.log}.`,
+    },
   );
 }
 

@@ -162,7 +162,7 @@ const FILL =
   'mount -t tmpfs -o size=32k full "$FULL" && head -c 100000 /dev/zero > "$FULL/filled"; exec "$@"';
 
 describe("Pi goes on", () => {
-  it("when the socket vanishes under a server that lives", async (test) => {
+  it("when the socket vanishes under a server that lives, and says which process to end", async (test) => {
     const stage = setStage(test, { pi: NEWEST_PI });
     writeCounter(stage, "a", 1);
     const session = await stage.open();
@@ -170,10 +170,15 @@ describe("Pi goes on", () => {
     await status(session, "1 ready");
     const server = pidOf(stage);
     rmSync(path.join(homeOf(stage), "server.sock"));
-    const text = await type(session, "/resource-manager list");
-    expect(text).toMatch(/counter +a|The server could not be started/);
-    expect(await session.close()).toBe(0);
-    process.kill(server, "SIGKILL");
+    // Connections that are open go on; a session that begins now has none.
+    const next = await stage.open();
+    const text = await type(next, "/resource-manager list");
+    expect(text).toContain("but did not answer at its socket");
+    expect(text).toContain(`End process ${server} (\`kill\`), then repeat`);
+    process.kill(server, "SIGTERM");
+    await status(session, "pi-workflows: no server answers");
+    expect(await type(next, "/resource-manager list")).toContain("counter  a");
+    expect(await Promise.all([session.close(), next.close()])).toEqual([0, 0]);
   });
 
   it.skipIf(!canMount)("when the disk of the state folder is full, and says so", async (test) => {
