@@ -5,6 +5,9 @@ import { buildExtension, dialogs, setStage, status, type } from "./support/stage
 
 beforeAll(() => buildExtension());
 
+// Each call starts a Pi of its own, which takes seconds on a busy machine.
+const STARTS_MS = 180_000;
+
 describe.each(PIS)("/resource-manager in Pi $version", (pi) => {
   it("applies what is new at once, changes after a confirmation, and shows what would be", async (test) => {
     const stage = setStage(test, { pi });
@@ -79,22 +82,26 @@ describe.each(PIS)("/resource-manager in Pi $version", (pi) => {
     );
   });
 
-  it("prints to stderr in print mode, with the exit code of the command line", async (test) => {
-    const stage = setStage(test, { pi });
-    writeCounter(stage, "a", 1);
-    const printed = (line: string) => stage.runPi("-p", `/resource-manager ${line}`);
+  it(
+    "prints to stderr in print mode, with the exit code of the command line",
+    async (test) => {
+      const stage = setStage(test, { pi });
+      writeCounter(stage, "a", 1);
+      const printed = (line: string) => stage.runPi("-p", `/resource-manager ${line}`);
 
-    expect(await printed("apply specs")).toMatchObject({ code: 0 });
-    expect(await printed("list")).toMatchObject({
-      code: 0,
-      stderr: expect.stringMatching(/counter +a +(?:True|Unknown)/),
-    });
-    writeCounter(stage, "a", 2);
-    expect(await printed("apply specs")).toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining("repeat with --yes"),
-    });
-    expect(await printed("apply specs --yes")).toMatchObject({ code: 0 });
-    expect(await printed("get counter nobody")).toMatchObject({ code: 2 });
-  });
+      expect(await printed("apply specs")).toMatchObject({ code: 0 });
+      expect(await printed("list")).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(/counter +a +(?:True|Unknown)/),
+      });
+      writeCounter(stage, "a", 2);
+      expect(await printed("apply specs")).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining("repeat with --yes"),
+      });
+      expect(await printed("apply specs --yes")).toMatchObject({ code: 0 });
+      expect(await printed("get counter nobody")).toMatchObject({ code: 2 });
+    },
+    STARTS_MS,
+  );
 });
