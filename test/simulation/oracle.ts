@@ -22,6 +22,8 @@ export class Oracle implements StatementListener {
   #current: StoreState = EMPTY;
   #beforeOperation: StoreState = EMPTY;
   #epoch = 0;
+  /** Queue time as last read, and when that was by the monotonic clock. */
+  #latest = { at: 0, queueTime: 0 };
   /** Versions that clients were told of, by uid: a crash must not take them back. */
   readonly #acknowledged = new Map<string, number>();
 
@@ -102,6 +104,11 @@ export class Oracle implements StatementListener {
   #read(): StoreState {
     const connection = this.#connection as FaultyConnection;
     this.#changes = connection.changes;
-    return readState(connection, this.#world.wall());
+    // Where the wall clock was set back, queue time goes on at the rate of the monotonic one (T-1).
+    const { at, queueTime } = this.#latest;
+    const now = Math.max(this.#world.wall(), queueTime + this.#world.monotonic() - at);
+    const state = readState(connection, now);
+    this.#latest = { at: this.#world.monotonic(), queueTime: state.queueTime };
+    return state;
   }
 }

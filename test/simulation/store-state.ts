@@ -99,7 +99,7 @@ const RUNS = `SELECT resource_id, state, reason, parent_uid, request_key, attemp
       AS open_questions
   FROM run ORDER BY resource_id`;
 
-export function readState(connection: Connection, wall: number): StoreState {
+export function readState(connection: Connection, now: number): StoreState {
   const resources = connection.all<ResourceRow>(RESOURCES);
   const queue = connection.all<QueueRow>(QUEUE);
   const effects = connection.all<EffectRow>(EFFECTS);
@@ -116,7 +116,7 @@ export function readState(connection: Connection, wall: number): StoreState {
     epoch: state?.epoch ?? 0,
     revision: state?.revision ?? 0,
     // The stored one is of the latest commit.
-    queueTime: Math.max(state?.queue_time ?? 0, wall),
+    queueTime: Math.max(state?.queue_time ?? 0, now),
     fingerprint: JSON.stringify([resources, queue, effects, runs]),
   };
 }
