@@ -33,6 +33,8 @@ export type Remembered = Applied & { told?: { generation: number; state: NoticeS
 export class Memory {
   readonly #resources = new Map<string, Remembered>();
   readonly #save: (entry: MemoryEntry) => void;
+  /** Called when the session has applied something: it may be ready before that is remembered. */
+  onApplied: () => void = () => undefined;
 
   constructor(entries: readonly SessionEntry[], save: (entry: MemoryEntry) => void) {
     this.#save = save;
@@ -47,7 +49,9 @@ export class Memory {
   }
 
   applied(resources: Applied[]): void {
-    if (resources.length > 0) this.#add({ kind: "applied", resources });
+    if (resources.length === 0) return;
+    this.#add({ kind: "applied", resources });
+    this.onApplied();
   }
 
   told(notices: Told[]): void {

@@ -54,6 +54,9 @@ export class Presence {
     const { session, onTrouble } = this.#options;
     const { link, project } = session;
     link.closed.addEventListener("abort", () => this.#stop());
+    session.memory.onApplied = () => {
+      if (this.#listed && !link.closed.aborted) this.#soon();
+    };
     await follow<WatchItem>({
       open: (signal) => {
         this.#resources.clear();
