@@ -35,10 +35,8 @@ it("a resource that was ready before the session remembered that it applied it i
       },
       setWidget() {},
     } as unknown as Ui;
-    const presence = new Presence({
-      ...{ session, ui, tui: false, tell, onTrouble },
-      mayTell: () => true,
-    });
+    const mayTell = () => true;
+    const presence = new Presence({ session, ui, tui: false, tell, mayTell, onTrouble });
     void presence.run();
   });
   expect(await told).toBe("greeting a is ready (Written)");
