@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -50,7 +50,7 @@ export class Killing {
       this.#serving = this.#serving.then(() => this.#killServer(look));
       return this.#serving;
     }
-    for (; !isOver(); await sleep(LOOK_MS)) {
+    for (; !isOver(); await sleep(5 * LOOK_MS)) {
       const alive = this.#alive(victim);
       const any = alive[Math.floor(this.#random() * alive.length)];
       const pid = alive.find((one) => one === wanted) ?? any;
@@ -64,8 +64,7 @@ export class Killing {
   /** Asks the server; again where it was killed meanwhile. @throws what it answers else */
   async ask<T>(question: (client: Client) => Promise<T>): Promise<T> {
     for (;;) {
-      await this.#serving;
-      const before = this.#servers;
+      const before = await this.#untilServing();
       let client: Client | undefined;
       try {
         client = await connect({ home: this.#stage.home });
@@ -76,6 +75,16 @@ export class Killing {
         await client?.close();
       }
     }
+  }
+
+  /** Resolves when there is a server and no kill of it under way; which it is. */
+  async #untilServing(): Promise<number> {
+    let awaited: Promise<void>;
+    do {
+      awaited = this.#serving;
+      await awaited;
+    } while (awaited !== this.#serving);
+    return this.#servers;
   }
 
   async #killServer(look: () => Promise<void>): Promise<void> {
@@ -92,21 +101,22 @@ export class Killing {
   #alive(victim: "runner" | "Pi"): number[] {
     const folder = path.join(this.#stage.home, "runners");
     const noted = existsSync(folder) ? readdirSync(folder) : [];
-    return noted
-      .map((file) => Number.parseInt(file, 10))
-      .filter((pid) => {
-        const words = commandOf(pid);
-        if (words === "") return false;
-        const isRunner = words.includes("pi-workflows runner") || words.includes("runner/child.js");
-        return isRunner === (victim === "runner");
-      });
+    const pids = noted.map((file) => Number.parseInt(file, 10));
+    return commandsOf(pids).flatMap(({ pid, words }) => {
+      const isRunner = words.includes("pi-workflows runner") || words.includes("runner/child.js");
+      return isRunner === (victim === "runner") ? [pid] : [];
+    });
   }
 }
 
-function commandOf(pid: number): string {
-  try {
-    return execFileSync("ps", ["-ww", "-o", "args=", "-p", String(pid)], { encoding: "utf8" });
-  } catch {
-    return "";
-  }
+/** Those that are alive, each with its arguments. */
+function commandsOf(pids: readonly number[]): { pid: number; words: string }[] {
+  if (pids.length === 0) return [];
+  const { stdout } = spawnSync("ps", ["-ww", "-o", "pid=,args=", "-p", pids.join(",")], {
+    encoding: "utf8",
+  });
+  return stdout.split("\n").flatMap((line) => {
+    const [, pid, words] = /^\s*(\d+)\s+(.*)$/.exec(line) ?? [];
+    return pid === undefined || words === undefined ? [] : [{ pid: Number(pid), words }];
+  });
 }
