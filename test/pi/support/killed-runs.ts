@@ -32,6 +32,7 @@ export class KilledRuns {
   readonly #killing: Killing;
   readonly #world: World;
   readonly #known = new Map<string, { id: string; known: Known }>();
+  readonly #ended = new Set<string>();
   #isOver = false;
 
   constructor(stage: Stage, killing: Killing) {
@@ -86,7 +87,8 @@ export class KilledRuns {
     const wanted = this.#world.runner(id);
     await this.#killing.kill(victim, {
       ...(wanted === undefined ? {} : { wanted }),
-      isOver: () => this.#isOver,
+      // Kills that came too late would all meet the last run, whose retries they would use up.
+      isOver: () => this.#isOver || this.#ended.has(id),
       look: () => this.#look(),
     });
   }
@@ -133,6 +135,7 @@ export class KilledRuns {
   }
 
   async #check(id: string, run: StoredRun): Promise<void> {
+    this.#ended.add(id);
     const { runId } = run;
     const { state, output, message } = run;
     mustBe({ id, state, output, message }, { id, state: "succeeded", output: expectedOutput(id) });
