@@ -14,7 +14,9 @@ it("a resource that was ready before the session remembered that it applied it i
     async *watch() {
       yield { kind: "present", resource };
       yield { kind: "listed" };
-      await new Promise((done) => void end.signal.addEventListener("abort", done));
+      await new Promise((done) => {
+        end.signal.addEventListener("abort", done);
+      });
     },
   };
   const link = {
