@@ -29,12 +29,12 @@ step("check", process.execPath, ["scripts/check.mjs"]);
 
 console.log("\n▸ test");
 // As many as are worth a run of everything; a bare vitest tries a few.
-process.env.RANDOM_GIT_SEQUENCES ??= "40";
+process.env.RANDOM_GIT_SEQUENCES ??= "25";
 process.env.KILLED_RUNS ??= "20";
-process.env.SIMULATION_SEEDS ??= "300";
+process.env.SIMULATION_SEEDS ??= "150";
 // Of each of four areas, of a hundred commands.
-process.env.MODEL_STORIES ??= "50";
-process.env.KILLS ??= "40";
+process.env.MODEL_STORIES ??= "25";
+process.env.KILLS ??= "20";
 rmSync(REPORT, { force: true });
 mkdirSync(".test-results", { recursive: true });
 const status = run("node_modules/.bin/vitest", [
