@@ -16,7 +16,7 @@ const SHIPPED = [
   "Python-2.0",
   "Unlicense",
 ];
-const TOOLS = [...SHIPPED, "MPL-2.0"];
+const TOOLS = [...SHIPPED, "CC-BY-4.0", "MPL-2.0"];
 
 /** An SPDX expression, of which no package here nests more than one level. */
 function isAllowed(expression, allowed) {

@@ -1,6 +1,10 @@
 // `npm run soak`: what `npm test` does a little of, for as long as it takes to meet what is rare.
 // `npm run soak -- kills` does one of them; a failure names the seed that repeats it.
+// At its end it prints what all came to, which is what RELIABILITY.md quotes.
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
@@ -35,14 +39,48 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 
-const failed = (names.length === 0 ? Object.keys(SOAKS) : names).filter((name) => {
-  const { file, env } = SOAKS[name];
+const folder = mkdtempSync(path.join(tmpdir(), "soak-"));
+const rows = [];
+const failed = [];
+for (const name of names.length === 0 ? Object.keys(SOAKS) : names) {
   console.log(`\n▸ ${name}`);
-  // What the caller sets counts: a seed, or a number.
-  const how = { stdio: "inherit", env: { ...env, ...process.env } };
-  return (
-    spawnSync("node_modules/.bin/vitest", ["run", "--no-file-parallelism", file], how).status !== 0
-  );
-});
+  const began = Date.now();
+  if (!soak(name, path.join(folder, name))) failed.push(name);
+  rows.push(...figures(name, path.join(folder, name)), [
+    name,
+    "minutes",
+    (Date.now() - began) / 60_000,
+  ]);
+}
+rmSync(folder, { recursive: true });
+
+console.log("\n| soak | figure | |\n| --- | --- | ---: |");
+for (const [name, what, value] of rows) console.log(`| ${name} | ${what} | ${shown(value)} |`);
 if (failed.length > 0) console.error(`\nfailed: ${failed.join(", ")}`);
 process.exit(failed.length === 0 ? 0 : 1);
+
+function soak(name, told) {
+  const { file, env } = SOAKS[name];
+  writeFileSync(told, "");
+  const { status } = spawnSync("node_modules/.bin/vitest", ["run", "--no-file-parallelism", file], {
+    stdio: "inherit",
+    // What the caller sets counts: a seed, or a number.
+    env: { ...env, ...process.env, SOAK_FIGURES: told },
+  });
+  return status === 0;
+}
+
+/** What the tests told (test/support/figures.ts): sums and largest values, by name. */
+function figures(name, told) {
+  const all = new Map();
+  for (const line of readFileSync(told, "utf8").split("\n").filter(Boolean)) {
+    const { what, sum, max } = JSON.parse(line);
+    const before = all.get(what);
+    all.set(what, sum === undefined ? Math.max(before ?? max, max) : (before ?? 0) + sum);
+  }
+  return [...all].map(([what, value]) => [name, what, value]);
+}
+
+function shown(value) {
+  return value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
+}

@@ -1,4 +1,5 @@
 import { beforeAll, expect, it, vi } from "vitest";
+import { count } from "../support/figures.ts";
 import { buildServer } from "../server/server-process.ts";
 import { Killer } from "./kills.ts";
 import { random, sized } from "./seeds.ts";
@@ -11,15 +12,17 @@ vi.setConfig({ testTimeout: 600_000 });
 beforeAll(buildServer);
 
 for (let from = 0; from < KILLS; from += CAMPAIGN) {
-  const count = Math.min(CAMPAIGN, KILLS - from);
-  it(`E-2, E-6, F-7, P-7: ${count} kills of server, runners and resolvers from seed ${from + 1}: every effect at most once, and once where it can be told`, async () => {
-    const { kills, things, made, asked, breaches } = await new Killer(random(from + 1)).run(count);
+  const times = Math.min(CAMPAIGN, KILLS - from);
+  it(`E-2, E-6, F-7, P-7: ${times} kills of server, runners and resolvers from seed ${from + 1}: every effect at most once, and once where it can be told`, async () => {
+    const { kills, things, made, asked, breaches } = await new Killer(random(from + 1)).run(times);
     const { server, runner, resolver } = kills;
-    console.log(
-      `kill -9: server ${server}, runner ${runner}, resolver ${resolver}; ${made} effects, ${asked} told by a person`,
-    );
+    count("kills of the server", server);
+    count("kills of runners", runner);
+    count("kills of resolvers", resolver);
+    count("effects, each once", made);
+    count("effects of which a person had to tell", asked);
     expect(breaches).toEqual([]);
     expect(made).toBe(things);
-    expect(server + runner + resolver).toBeGreaterThanOrEqual(count);
+    expect(server + runner + resolver).toBeGreaterThanOrEqual(times);
   });
 }

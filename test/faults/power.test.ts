@@ -8,6 +8,7 @@ import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
+import { count } from "../support/figures.ts";
 import { countedIds, EFFECT, ManualClock, PROJECT } from "../store/words.ts";
 import { Disk, readDiskLog, type Fate } from "./power.ts";
 import { random, sized } from "./seeds.ts";
@@ -135,7 +136,8 @@ describe("power loss: what was not synced is lost, torn, or written out of order
     const { cuts, acknowledged, losing, damaged } = await cutOften(ops, CUTS, [0, 0.5, 1]);
     expect({ losing, damaged }).toEqual({ losing: [], damaged: [] });
     expect(acknowledged).toBeGreaterThan(ROUNDS * 4);
-    console.log(`power loss: ${cuts} cuts under FULL, ${acknowledged} acknowledgements, none lost`);
+    count("power cuts under FULL", cuts);
+    count("acknowledgements that a cut could have lost, none of which it did", acknowledged);
   });
 
   it("P-4: NORMAL, which is not what runs, is seen to lose", async () => {
@@ -143,8 +145,7 @@ describe("power loss: what was not synced is lost, torn, or written out of order
     const { cuts, losing, damaged } = await cutOften(ops, NORMAL_CUTS, [0]);
     expect(damaged).toEqual([]);
     expect(losing.length).toBeGreaterThan(0);
-    console.log(
-      `power loss: ${losing.length} of ${cuts} cuts under NORMAL lost an acknowledgement`,
-    );
+    count("power cuts under NORMAL", cuts);
+    count("power cuts under NORMAL that lost an acknowledgement", losing.length);
   });
 });

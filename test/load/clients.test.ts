@@ -7,6 +7,7 @@ import { FaultyServer } from "../faults/server.ts";
 import { sized } from "../faults/seeds.ts";
 import { applySpecs, buildServer, makeProject, untilTrue } from "../server/server-process.ts";
 import { specWrite } from "../store/words.ts";
+import { count, worst } from "../support/figures.ts";
 import { quantile } from "./figures.ts";
 
 const CLIENTS = sized("LOAD_CLIENTS", 50);
@@ -51,9 +52,9 @@ it("many clients that write, read and follow at once: each is answered, and each
   enough.abort();
   await untilTrue(async () => (await server.client.queue({ project })).length === 0);
   await Promise.all(clients.map((client) => client.close()));
-  console.log(
-    `${CLIENTS} clients: ${CLIENTS * ROUNDS} writes with a read each, ${Math.round(quantile(waits, 0.5))} ms at the median, ${Math.round(quantile(waits, 0.99))} ms at p99`,
-  );
+  count("clients at once", CLIENTS);
+  count("writes of clients, each read back", CLIENTS * ROUNDS);
+  worst("write and read at p99, ms", quantile(waits, 0.99));
   expect(await server.end("SIGTERM")).toEqual({ code: 0, signal: null });
   expect(server.damage()).toEqual([]);
 });

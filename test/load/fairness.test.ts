@@ -2,9 +2,9 @@ import { describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
 import { defineResourceManager } from "../../src/resource-managers/define.ts";
 import { sized } from "../faults/seeds.ts";
+import { worst } from "../support/figures.ts";
 import { creation, host, PROJECT } from "../server/hosting.ts";
 import { untilTrue } from "../server/server-process.ts";
-import { quantile } from "./figures.ts";
 
 const NOISY_KEYS = sized("NOISY_KEYS", 10_000);
 const QUIET_ROUNDS = 20;
@@ -69,9 +69,8 @@ describe("many keys", () => {
     const { lanes } = await server.client.status();
     // It was noisy to the end.
     expect(lanes.find(({ manager }) => manager === "noisy")?.ready).toBeGreaterThan(0);
-    console.log(
-      `noisy manager: ${NOISY_KEYS} keys; the quiet one waited for at most ${Math.max(...passesBetween)} of its passes, ${Math.round(quantile(waits, 0.5))} ms at the median, ${Math.round(Math.max(...waits))} ms at most`,
-    );
+    worst("passes of a noisy manager before a quiet one's", Math.max(...passesBetween));
+    worst("wait of a quiet manager beside a noisy one, ms", Math.max(...waits));
     expect(Math.max(...passesBetween)).toBeLessThanOrEqual(2 * LIMITS.concurrency);
   });
 

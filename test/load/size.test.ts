@@ -7,6 +7,7 @@ import { LIMITS } from "../../src/model/limits.ts";
 import { createServer } from "../../src/server/index.ts";
 import { sized } from "../faults/seeds.ts";
 import { tempFolder } from "../server/temp.ts";
+import { count, worst } from "../support/figures.ts";
 import { quantile, timed } from "./figures.ts";
 
 const RESOURCES = sized("LOAD_RESOURCES", 10_000);
@@ -17,7 +18,7 @@ const LOOKS = 50;
 vi.setConfig({ testTimeout: 3_600_000 });
 
 /** Events in the order of time, spread over all resources. */
-function fillEvents(file: string, count: number): void {
+function fillEvents(file: string, events: number): void {
   const database = new Database(file);
   database.pragma("synchronous = OFF");
   database.transaction(() => {
@@ -26,8 +27,8 @@ function fillEvents(file: string, count: number): void {
       INSERT INTO event (sequence, resource_id, type, reason, message, count, first_at, last_at)
       SELECT base + i, 1 + i % @resources, 'Normal', 'Seen', 'message ' || i, 1, @now, @now
       FROM n, (SELECT sequence AS base FROM store_state)`);
-    insert.run({ count, resources: RESOURCES, now: Date.now() });
-    database.prepare("UPDATE store_state SET sequence = sequence + ?").run(count);
+    insert.run({ count: events, resources: RESOURCES, now: Date.now() });
+    database.prepare("UPDATE store_state SET sequence = sequence + ?").run(events);
   })();
   database.pragma("wal_checkpoint(TRUNCATE)");
   database.close();
@@ -77,9 +78,13 @@ it("a store of many resources and events: starts, lists all of them page by page
       gets.push(await timed(async () => expect(await client.get(ref)).toBeDefined()));
       commits.push(await timed(() => client.suspend(ref, true)));
     }
-    console.log(
-      `${RESOURCES} resources, ${EVENTS} events: start ${startMs} ms; page of ${LIMITS.page} ${Math.round(quantile(pages, 0.99))} ms at p99; all events followed in ${Math.round(followMs)} ms; get ${quantile(gets, 0.99)} ms and write ${quantile(commits, 0.99)} ms at p99`,
-    );
+    count("resources of one store", RESOURCES);
+    count("events of one store", EVENTS);
+    worst("start with all of them, ms", startMs);
+    worst("page of a list at p99, ms", quantile(pages, 0.99));
+    worst("all events followed, ms", followMs);
+    worst("get at p99, ms", quantile(gets, 0.99));
+    worst("write at p99, ms", quantile(commits, 0.99));
   } finally {
     await server.stop();
   }

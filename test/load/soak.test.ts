@@ -5,6 +5,7 @@ import { connect } from "../../src/server/client.ts";
 import { FaultyServer } from "../faults/server.ts";
 import { random, sized } from "../faults/seeds.ts";
 import { applySpecs, buildServer, makeProject } from "../server/server-process.ts";
+import { count, worst } from "../support/figures.ts";
 import { quantile, taken, type Taken } from "./figures.ts";
 
 /** A day with a pass each second has 86,400; the soak does them as fast as they go. */
@@ -51,10 +52,13 @@ it("P-6: a day's passes: memory, log, descriptors and latency stay flat", async 
     const [p50, p99] = [0.5, 0.99].map((share) => Math.round(10 * quantile(waits, share)) / 10);
     windows.push({ ...usage, p50: p50 as number, p99: p99 as number });
   }
-  console.log(`soak of ${await done()} passes (ms a pass):`);
   console.table(windows);
+  count("passes", await done());
   const [, early] = windows as [Window, Window];
   const last = windows.at(-1) as Window;
+  worst("memory after the first sixth, MiB", windows[0]?.rssMiB as number);
+  worst("memory at the end, MiB", last.rssMiB);
+  worst("log of the store, MiB", Math.max(...windows.map(({ walMiB }) => walMiB)));
   expect(last.descriptors).toBeLessThanOrEqual(early.descriptors + 8);
   expect(Math.max(...windows.map(({ walMiB }) => walMiB))).toBeLessThanOrEqual(17);
   // The young heap fills and is emptied; what grows with passes would be many times this.

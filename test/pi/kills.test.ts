@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { processesWith } from "../../src/runner/process-table.ts";
 import { eventually } from "../e2e/stage.ts";
 import { acceptAll } from "../server/runs/real-runs.ts";
+import { count } from "../support/figures.ts";
 import { randomOf } from "../sync/random-git.ts";
 import { NEWEST_PI } from "./support/installed.ts";
 import { content, KILLED_AT, KILL_WORKFLOW } from "./support/kill-workflow.ts";
@@ -29,8 +30,10 @@ it(
       await nothingIsLeft([stage.root, machine.root]);
       const problems = stage.inspect((database) => database.pragma("integrity_check"));
       expect(problems).toEqual([{ integrity_check: "ok" }]);
-      const counts = VICTIMS.map((victim) => `${victim} ${killing.times(victim)} times`);
-      console.log(`KILLED_RUNS_SEED=${SEED}: ${RUNS} runs ended; killed: ${counts.join(", ")}`);
+      count("runs killed once each, and ended", RUNS);
+      count("kills of a run's server", killing.times("server"));
+      count("kills of a run's runner", killing.times("runner"));
+      count("kills of a run's Pi", killing.times("Pi"));
     } catch (cause) {
       const how = `KILLED_RUNS_SEED=${SEED} KILLED_RUNS=${RUNS}\n${killing.log.join("\n")}`;
       throw new Error(`${how}\n${String(cause)}`, { cause });

@@ -1,0 +1,72 @@
+// `npm run mutants`: breaks the code in every way that it knows, one at a time, and tells which breaks
+// no test noticed. `npm run mutants -- diff` does one area; `npm run mutants -- diff src/diff/plan.ts`
+// one file of it (or lines of it: `src/diff/plan.ts:10-40`). The whole takes hours.
+import { spawnSync } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+
+/** By name: what is broken, and the tests that should notice. Those that start processes can't. */
+const AREAS = {
+  diff: {
+    mutate: ["src/diff/*.ts"],
+    tests: ["test/diff/*.test.ts", "test/apply/*.test.ts"],
+  },
+  planner: {
+    mutate: ["src/apply/*.ts"],
+    tests: ["test/apply/*.test.ts"],
+  },
+  scheduler: {
+    mutate: ["src/server/scheduler.ts", "src/server/dispatch.ts", "src/server/pass.ts"],
+    tests: ["test/server/scheduler.test.ts", "test/server/lanes.test.ts", "test/simulation"],
+  },
+  step: {
+    mutate: ["src/workflows/{step,transition,state,edges}.ts"],
+    tests: ["test/workflows/*.test.ts"],
+  },
+  store: {
+    mutate: ["src/store/sqlite/**/*.ts", "!src/store/sqlite/migrations/*.ts"],
+    tests: ["test/store/!(crash|upgrades).test.ts"],
+  },
+};
+const REPORT = ".test-results/mutants.json";
+
+const [area, ...files] = process.argv.slice(2);
+if (area !== undefined && !(area in AREAS)) {
+  console.error(`no area ${area}; there are ${Object.keys(AREAS).join(", ")}`);
+  process.exit(2);
+}
+const rows = (area === undefined ? Object.keys(AREAS) : [area]).map((name) => [
+  name,
+  ...run(AREAS[name], files),
+]);
+console.log(
+  "\n| area | mutants | noticed | unnoticed | score |\n| --- | ---: | ---: | ---: | ---: |",
+);
+for (const [name, noticed, unnoticed] of rows) {
+  const all = noticed + unnoticed;
+  const score = ((100 * noticed) / all).toFixed(1);
+  console.log(`| ${name} | ${all} | ${noticed} | ${unnoticed} | ${score} % |`);
+}
+
+function run({ mutate, tests }, files) {
+  rmSync(REPORT, { force: true });
+  const options = { mutate: files.length === 0 ? mutate : files, report: REPORT };
+  const env = {
+    // Few, since each mutant meets them anew.
+    MODEL_STORIES: "10",
+    SIMULATION_SEEDS: "10",
+    ...process.env,
+    MUTANT_TESTS: JSON.stringify(tests),
+    MUTANT_OPTIONS: JSON.stringify(options),
+  };
+  const how = { stdio: "inherit", env };
+  const { status } = spawnSync("node_modules/.bin/stryker", ["run", "scripts/stryker.mjs"], how);
+  if (status !== 0) process.exit(status ?? 1);
+  const states = Object.values(JSON.parse(readFileSync(REPORT, "utf8")).files).flatMap(
+    ({ mutants }) => mutants.map((mutant) => mutant.status),
+  );
+  const those = (...wanted) => states.filter((state) => wanted.includes(state)).length;
+  return [those("Killed", "Timeout"), those("Survived", "NoCoverage")];
+}

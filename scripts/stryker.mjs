@@ -1,0 +1,20 @@
+// How scripts/mutants.mjs runs Stryker.
+const { mutate, report } = JSON.parse(process.env.MUTANT_OPTIONS);
+
+export default {
+  mutate,
+  testRunner: "vitest",
+  vitest: { configFile: "scripts/vitest.mutants.ts", related: false },
+  plugins: ["@stryker-mutator/vitest-runner"],
+  reporters: ["clear-text", "json"],
+  clearTextReporter: { allowColor: false, reportTests: false, reportScoreTable: false },
+  jsonReporter: { fileName: report },
+  // A text that nobody compares is no fault, and an SQL text that is empty is always noticed.
+  mutator: { excludedMutations: ["StringLiteral"] },
+  coverageAnalysis: "perTest",
+  ignorePatterns: ["/.cache", "/dist", "/docs", "/bench", "/.test-results"],
+  tempDirName: ".test-results/stryker",
+  concurrency: 2,
+  // TypeScript 7 has no API for its rewriting of tsconfig.json, which the tests do not read.
+  tsconfigFile: "none",
+};
