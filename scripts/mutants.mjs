@@ -1,6 +1,7 @@
 // `npm run mutants`: breaks the code in every way that it knows, one at a time, and tells which breaks
 // no test noticed. `npm run mutants -- diff` does one area; `npm run mutants -- diff src/diff/plan.ts`
 // one file of it (or lines of it: `src/diff/plan.ts:10-40`). The whole takes hours.
+// MUTANTS_AT_ONCE=1 leaves a core to others.
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -14,7 +14,7 @@ export default {
   coverageAnalysis: "perTest",
   ignorePatterns: ["/.cache", "/dist", "/docs", "/bench", "/.test-results"],
   tempDirName: ".test-results/stryker",
-  concurrency: 2,
+  concurrency: Number(process.env.MUTANTS_AT_ONCE ?? 2),
   // TypeScript 7 has no API for its rewriting of tsconfig.json, which the tests do not read.
   tsconfigFile: "none",
 };
