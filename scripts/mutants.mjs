@@ -11,7 +11,7 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 /** By name: what is broken, and the tests that should notice. Those that start processes can't. */
 const AREAS = {
   diff: {
-    mutate: ["src/diff/*.ts"],
+    mutate: ["src/diff/*.ts", "!src/diff/schema.ts"],
     tests: ["test/diff/*.test.ts", "test/apply/*.test.ts"],
   },
   planner: {
@@ -25,6 +25,10 @@ const AREAS = {
   step: {
     mutate: ["src/workflows/{step,transition,state,edges}.ts"],
     tests: ["test/workflows/*.test.ts"],
+  },
+  sync: {
+    mutate: ["src/server/sync/{plan-revision,pending-prune,memory,load,sync-once}.ts"],
+    tests: ["test/sync/*.test.ts"],
   },
   store: {
     mutate: ["src/store/sqlite/**/*.ts", "!src/store/sqlite/migrations/*.ts"],

@@ -12,6 +12,10 @@ export default {
   // A text that nobody compares is no fault, and an SQL text that is empty is always noticed.
   mutator: { excludedMutations: ["StringLiteral"] },
   coverageAnalysis: "perTest",
+  // What runs at load, such as a pattern, would take all tests for each mutant.
+  ignoreStatic: true,
+  // A machine that is busy must not pass for a test that noticed.
+  timeoutMS: 20_000,
   ignorePatterns: ["/.cache", "/dist", "/docs", "/bench", "/.test-results"],
   tempDirName: ".test-results/stryker",
   concurrency: Number(process.env.MUTANTS_AT_ONCE ?? 2),
