@@ -1,6 +1,9 @@
 /** Characters: the time to compare grows with the product of two lengths, and nobody mistypes longer names. */
 const LONGEST_NAME = 256;
 
+/** More than these are counted, in a list of what there is to choose from. */
+const MOST_LISTED = 20;
+
 /** The candidate that `name` was most likely meant to be, if one is near enough. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
@@ -17,6 +20,20 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
     }
   }
   return best;
+}
+
+/** What follows the message that there is no `name`: `; did you mean "x"?`, or all that there is. */
+export function didYouMean(name: string, known: readonly string[], all = "there are"): string {
+  const near = nearestName(name, known);
+  if (near !== undefined) return `; did you mean ${JSON.stringify(near)}?`;
+  return known.length === 0 ? "" : `; ${all}: ${listed(known)}`;
+}
+
+/** Long lists end in how many more there are. */
+export function listed(options: readonly string[]): string {
+  const shown = options.slice(0, MOST_LISTED);
+  const more = options.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */

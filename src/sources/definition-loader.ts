@@ -8,7 +8,7 @@ import {
   RESOURCE_MANAGERS,
 } from "./definition-files.ts";
 import { evaluateDefinition, type EvaluateDefinitionOptions } from "./evaluate-definition.ts";
-import { nearestName } from "../model/nearest.ts";
+import { didYouMean } from "../model/nearest.ts";
 import { displayPath } from "./project.ts";
 import type { ProjectFiles } from "./project-files.ts";
 
@@ -100,11 +100,9 @@ function unusable(name: string, file: string): Unusable {
 
 function unknown(name: string, { byName, problems }: DefinitionFiles): Unusable {
   const known = [...byName.keys(), ...problems.keys()].sort();
-  const near = nearestName(name, known);
-  const hint = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-  const list =
+  const hint =
     known.length === 0
       ? `; there are none yet: add .pi/resource-managers/${name}.resource-manager.ts`
-      : `; there are: ${known.join(", ")}`;
-  return { unusable: `no resource manager is named ${JSON.stringify(name)}${hint}${list}` };
+      : didYouMean(name, known);
+  return { unusable: `no resource manager is named ${JSON.stringify(name)}${hint}` };
 }

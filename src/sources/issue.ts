@@ -1,6 +1,6 @@
 import { joinPath } from "../model/canonical.ts";
 import type { FieldPath } from "./json-tree.ts";
-import { nearestName } from "../model/nearest.ts";
+import { didYouMean, listed, nearestName } from "../model/nearest.ts";
 
 /** One thing that a schema finds wrong. */
 export type Issue = {
@@ -21,10 +21,7 @@ export function formatPath(path: FieldPath): string {
 
 /** The message of a member that the schema does not know. */
 export function unknownMember(name: string, allowed: readonly string[]): string {
-  const near = nearestName(name, allowed);
-  const hint = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-  if (allowed.length === 0) return `unknown field${hint}`;
-  return `unknown field${hint}; allowed: ${listed(allowed)}`;
+  return `unknown field${didYouMean(name, allowed, "allowed")}`;
 }
 
 /** The message of a value that is not one of a few. */
@@ -43,13 +40,6 @@ export function wrongType(expected: string, value: unknown): string {
   return value === undefined
     ? `is missing; must be ${article(expected)}`
     : `must be ${article(expected)}, not ${show(value)}`;
-}
-
-/** Long lists end in how many more there are. */
-function listed(options: readonly string[]): string {
-  const shown = options.slice(0, 20);
-  const more = options.length - shown.length;
-  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** A value as a message shows it: short ones as JSON, others by their kind. */

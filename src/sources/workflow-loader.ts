@@ -11,7 +11,7 @@ import {
 } from "./definition-files.ts";
 import type { DefinitionLoaderOptions } from "./definition-loader.ts";
 import { evaluateDefinition } from "./evaluate-definition.ts";
-import { nearestName } from "../model/nearest.ts";
+import { didYouMean } from "../model/nearest.ts";
 import { displayPath } from "./project.ts";
 import { problemOf, readFault } from "./text.ts";
 
@@ -127,13 +127,11 @@ function unknown(wanted: string, { byName, problems }: DefinitionFiles): Problem
     return problemOf(wanted, "the name of a workflow's file must end in .workflow.ts");
   }
   const known = [...byName.keys(), ...problems.keys()].sort();
-  const near = nearestName(wanted, known);
-  const hint = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-  const list =
+  const hint =
     known.length === 0
       ? `; there are none yet: add ${WORKFLOWS.folder}/${wanted}.workflow.ts`
-      : `; there are: ${known.join(", ")}`;
-  const message = `no workflow is named ${JSON.stringify(wanted)}${hint}${list}`;
+      : didYouMean(wanted, known);
+  const message = `no workflow is named ${JSON.stringify(wanted)}${hint}`;
   return problemOf(WORKFLOWS.folder, message);
 }
 

@@ -2,7 +2,8 @@ import { LIMITS } from "../model/limits.ts";
 import type { Workflow } from "./define.ts";
 import { edgeKind, type End, type Loop, type Parallel } from "./edges.ts";
 import { isNode, NODE } from "./nodes.ts";
-import { didYouMean, isRecord, type Report, show } from "./problem.ts";
+import { didYouMean } from "../model/nearest.ts";
+import { isRecord, type Report, show } from "./problem.ts";
 
 /**
  * One way from a node to another, or to an exit as `end:done`. `loop` leads back; `branch` is one of

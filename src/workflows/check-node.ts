@@ -2,7 +2,8 @@ import { DURATION_FORM, parseDuration } from "../model/duration.ts";
 import { SAFETIES } from "../model/graph.ts";
 import { LIMITS } from "../model/limits.ts";
 import { NODE, type NodeDefinition, type AnyNode } from "./nodes.ts";
-import { didYouMean, isRecord, isSchema, show, unknownKeys } from "./problem.ts";
+import { didYouMean } from "../model/nearest.ts";
+import { isRecord, isSchema, show, unknownKeys } from "./problem.ts";
 
 /** What is wrong with an option: undefined where nothing is. */
 type Test = (value: unknown) => string | undefined;

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { LIMITS } from "../model/limits.ts";
-import { nearestName } from "../model/nearest.ts";
+import { didYouMean } from "../model/nearest.ts";
 
 /** One thing wrong with a definition. */
 export type WorkflowProblem = {
@@ -26,15 +26,6 @@ export function show(value: unknown): string {
   }
   if (typeof value === "function") return "a function";
   return Array.isArray(value) ? "an array" : `an ${typeof value}`;
-}
-
-/** `; did you mean "x"?`, or what there is to choose from. */
-export function didYouMean(name: string, known: readonly string[]): string {
-  const near = nearestName(name, known);
-  if (near !== undefined) return `; did you mean ${JSON.stringify(near)}?`;
-  const shown = known.slice(0, 20).map((one) => JSON.stringify(one));
-  const more = known.length > 20 ? ` and ${known.length - 20} more` : "";
-  return shown.length === 0 ? "" : `; there are ${shown.join(", ")}${more}`;
 }
 
 /** A message for each of `keys` that is not known. */

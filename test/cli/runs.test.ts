@@ -40,7 +40,7 @@ describe("a run, from its start to its end", () => {
     expect(noJson.stderr).toContain("error[USAGE]: the input is no JSON");
     write(".pi/workflows/broken.workflow.ts", "export default 3;\n");
     const broken = await run(["run", "start", "broken"]);
-    expect(broken.stderr).toContain("error[INVALID_DEFINITION]: workflow broken can't be used");
+    expect(broken.stderr).toContain("error[INVALID_DEFINITION]: workflows have 1 problem");
     expect(broken.stderr).toContain(".pi/workflows/broken.workflow.ts:");
     expect(await ok(["runs"])).toBe("");
   });

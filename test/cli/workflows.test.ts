@@ -124,6 +124,7 @@ describe("workflow graph", () => {
 
   it("is drawn for a terminal, and as a Mermaid diagram", async () => {
     write(`${FOLDER}/hello.workflow.ts`, HELLO);
+    write("hello/notes.txt", "a folder of its name is not meant\n");
     expect((await ok(["workflow", "graph", "hello"])).split("\n")).toEqual([
       "hello",
       "",

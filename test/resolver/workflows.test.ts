@@ -160,7 +160,7 @@ describe("workflows are found", () => {
 
     const missing = [project.path("gone.workflow.ts"), project.path("lib.ts"), "helo"];
     expect(problems(await load(project, { workflows: missing }))).toEqual([
-      `${FOLDER}:1:1: no workflow is named "helo"; did you mean "hello"?; there are: broken, hello`,
+      `${FOLDER}:1:1: no workflow is named "helo"; did you mean "hello"?`,
       `${project.path("lib.ts")}:1:1: the name of a workflow's file must end in .workflow.ts`,
       "gone.workflow.ts:1:1: the file does not exist",
     ]);
@@ -308,7 +308,7 @@ export default defineWorkflow({
     const at = `${FOLDER}/odd.workflow.ts`;
     expect(problems(found)).toEqual([
       expect.stringMatching(`^${at}:11:5: edges.judge.no: is missing`),
-      `${at}:12:7: edges.judge.maybe: judge has no choice "maybe"; there are "yes", "no"`,
+      `${at}:12:7: edges.judge.maybe: judge has no choice "maybe"; there are: yes, no`,
     ]);
   });
 

@@ -121,7 +121,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     [
       "a start that does not exist",
       { startAt: "b" },
-      ['startAt: there is no node "b"; there are "a"'],
+      ['startAt: there is no node "b"; there are: a'],
     ],
     [
       "no start",
@@ -299,7 +299,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     [
       "a join that does not exist",
       { a: parallel(["b", "c"], { join: "dd" }), b: "d", c: "d", d: end("done") },
-      'edges.a.join: there is no node "dd"; there are "a", "b", "c", "d"',
+      'edges.a.join: there is no node "dd"; there are: a, b, c, d',
     ],
   ])("%s", (_what, edges, expected) => {
     expect(graph(edges)[0]).toBe(expected);
@@ -323,7 +323,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
     const found = (edge: unknown) => lines(workflow({ nodes, edges: { a: edge } }));
     expect(found({ yes: end("done"), on: end("done") })).toEqual([
       'edges.a.no: is missing: nothing follows the choice "no" of a; give a node\'s name, end("done") or loop("node", { max, exhausted })',
-      'edges.a.on: a has no choice "on"; there are "yes", "no"',
+      'edges.a.on: a has no choice "on"; there are: yes, no',
     ]);
     expect(found(end("done"))).toEqual([
       "edges.a: must say what follows each choice of a: { yes: …, no: … }",
@@ -355,7 +355,7 @@ describe("a definition is refused with what is wrong and how to mend it", () => 
       includes: { one: include(), two: include() },
       edges: { a: "one", one: "two", two: end("done") },
     });
-    expect(lines(outer)).toEqual(['includes.one.edges.a: there is no node "b"; there are "a"']);
+    expect(lines(outer)).toEqual(['includes.one.edges.a: there is no node "b"; there are: a']);
   });
 
   it("a workflow that includes itself", () => {

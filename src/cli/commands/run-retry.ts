@@ -3,8 +3,8 @@ import type { Client } from "../../server/protocol.ts";
 import type { Cli } from "../invocation.ts";
 import { changeRun, nameOf } from "../runs/change.ts";
 import { shortId } from "../runs/ids.ts";
-import { loadWorkflow } from "../runs/workflow.ts";
 import type { Action } from "../verb.ts";
+import { loadWorkflow } from "../workflows/load.ts";
 
 export const run: Action<object> = (cli, _options, ...args) => {
   const [typed] = args as [string];

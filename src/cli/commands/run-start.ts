@@ -9,9 +9,9 @@ import { checkGiven } from "../runs/check.ts";
 import { shortId } from "../runs/ids.ts";
 import { presentableStored } from "../runs/secrets.ts";
 import { waitForRun } from "../runs/waiting.ts";
-import { loadWorkflow } from "../runs/workflow.ts";
 import type { Documents } from "../schemas/documents.ts";
 import type { Action } from "../verb.ts";
+import { loadWorkflow } from "../workflows/load.ts";
 
 type Options = {
   input?: string;

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import path from "node:path";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import type { Graph, WorkflowProposal } from "../../model/graph.ts";
@@ -35,20 +35,23 @@ export async function loadWorkflows(
   cli: Cli,
   named: readonly string[],
 ): Promise<ResolvedWorkflows> {
-  const { resolve } = await import("../../runner/resolver.ts");
-  return resolve({
-    project: cli.project,
-    files: [],
-    workflows: named.length === 0 ? "all" : named.map(nameOrPath),
-    signal: cli.signal,
-  });
+  return load(cli, named.length === 0 ? "all" : named.map(nameOrPath));
 }
 
-/** A file where it looks like one or is there; a name otherwise. */
-function nameOrPath(given: string): string {
+type Loading = Pick<Cli, "project" | "signal">;
+
+async function load(
+  { project, signal }: Loading,
+  workflows: string[] | "all",
+): Promise<ResolvedWorkflows> {
+  const { resolve } = await import("../../runner/resolver.ts");
+  return resolve({ project, files: [], workflows, signal });
+}
+
+/** The absolute path of a file where `given` looks like one; a name otherwise. */
+export function nameOrPath(given: string): string {
+  if (!given.includes(path.sep) && !isDefinition(WORKFLOWS, given)) return given;
   const file = path.resolve(given);
-  const isFile = given.includes(path.sep) || isDefinition(WORKFLOWS, given) || existsSync(file);
-  if (!isFile) return given;
   try {
     return path.join(realpathSync(path.dirname(file)), path.basename(file));
   } catch {
@@ -58,11 +61,11 @@ function nameOrPath(given: string): string {
 }
 
 /**
- * The one workflow that is named.
+ * One workflow as its file says now, by its name or the absolute path of its file.
  * @throws PiWorkflowsError UNKNOWN_WORKFLOW, INVALID_DEFINITION with its problems
  */
-export async function loadWorkflow(cli: Cli, named: string): Promise<WorkflowProposal> {
-  const { workflows, workflowFiles, workflowProblems } = await loadWorkflows(cli, [named]);
+export async function loadWorkflow(cli: Loading, wanted: string): Promise<WorkflowProposal> {
+  const { workflows, workflowFiles, workflowProblems } = await load(cli, [wanted]);
   const [workflow] = workflows;
   if (workflow) return workflow;
   const [why] = workflowProblems;
