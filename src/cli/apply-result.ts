@@ -1,9 +1,10 @@
 import { pruneRefusal } from "../apply/refusals.ts";
 import type { WaitOutcome } from "../apply/waiting.ts";
+import { receiptWord } from "../diff/render/words.ts";
 import type { ShownPlan } from "../diff/schema.ts";
 import { ERRORS, PiWorkflowsError, type ErrorJson } from "../model/errors.ts";
 import type { Problem } from "../model/manifest.ts";
-import type { ActionReceipt, ApplyReceipt, Plan, PlanActionKind } from "../model/plan.ts";
+import type { ActionReceipt, ApplyReceipt, Plan } from "../model/plan.ts";
 import { describeRef } from "../model/resource.ts";
 import { printable } from "../model/text.ts";
 import { columns } from "./columns.ts";
@@ -41,16 +42,6 @@ export function shortfallOf(
   });
 }
 
-const DONE: Readonly<Record<PlanActionKind, string>> = {
-  create: "created",
-  update: "updated",
-  move: "moved",
-  prune: "deleted",
-  unchanged: "unchanged",
-  conflict: "conflict",
-  invalid: "invalid",
-};
-
 /** One line for each resource that was not left as it was, then the counts. */
 export function receiptTable(receipt: ApplyReceipt, colors: Colors): string {
   const shown = receipt.actions.filter(({ kind }) => kind !== "unchanged");
@@ -64,15 +55,10 @@ export function receiptTable(receipt: ApplyReceipt, colors: Colors): string {
 }
 
 function paint(action: ActionReceipt, colors: Colors): string {
-  const word = wordFor(action);
+  const word = receiptWord(action);
   if (action.outcome !== "done") return colors.yellow(word);
   if (action.kind === "create") return colors.green(word);
   return action.kind === "prune" ? colors.red(word) : colors.cyan(word);
-}
-
-function wordFor({ kind, outcome }: ActionReceipt): string {
-  if (outcome === "failed") return "failed";
-  return outcome === "skipped" && kind === "prune" ? "kept" : DONE[kind];
 }
 
 function detailOf({ kind, outcome, message, generation }: ActionReceipt): string {
@@ -83,7 +69,7 @@ function detailOf({ kind, outcome, message, generation }: ActionReceipt): string
 function countsOf({ actions }: ApplyReceipt): string {
   const counts = new Map<string, number>();
   for (const action of actions) {
-    counts.set(wordFor(action), (counts.get(wordFor(action)) ?? 0) + 1);
+    counts.set(receiptWord(action), (counts.get(receiptWord(action)) ?? 0) + 1);
   }
   return counts.size === 0
     ? "nothing to apply"

@@ -1,6 +1,6 @@
 import { renderFields } from "../diff/render/fields.ts";
 import { PLAIN } from "../diff/render/palette.ts";
-import { countsLine, gateLines } from "../diff/render/words.ts";
+import { countsLine, gateLines, receiptWord } from "../diff/render/words.ts";
 import type { ShownPlan } from "../diff/schema.ts";
 import { PiWorkflowsError, type ErrorJson } from "../model/errors.ts";
 import type { ApplyReceipt } from "../model/plan.ts";
@@ -128,24 +128,14 @@ export function planQuestion(plan: ShownPlan): string {
   return [`Apply? ${countsLine(plan)}`, ...gateLines(plan)].join("\n");
 }
 
-const WORDS = {
-  create: "created",
-  update: "updated",
-  move: "moved",
-  prune: "deleted",
-  unchanged: "unchanged",
-  conflict: "conflict",
-  invalid: "invalid",
-} as const;
-
 /** What was done, one line each, and what was not. */
 export function receiptText({ actions, error }: Receipt): string {
   const lines = actions
     .filter(({ kind }) => kind !== "unchanged")
-    .map(({ kind, outcome, message, ...ref }) => {
-      const word = outcome === "failed" ? "failed" : outcome === "skipped" ? "kept" : WORDS[kind];
+    .map((action) => {
+      const { outcome, message } = action;
       const detail = message === undefined || outcome === "done" ? "" : `: ${printable(message)}`;
-      return `${word} ${printable(describeRef(ref))}${detail}`;
+      return `${receiptWord(action)} ${printable(describeRef(action))}${detail}`;
     });
   const trouble = error ? [`error[${error.code}]: ${error.message}`, error.hint] : [];
   return [...lines, ...trouble].join("\n");

@@ -6,7 +6,9 @@ import { printableLines } from "../model/text.ts";
 /** What was thrown, for people: what happened and what to do. */
 export function describeError(thrown: unknown): string {
   const error = toPiWorkflowsError(thrown);
-  const problems = (error.details?.["problems"] ?? []) as Problem[];
+  const listed = (error.details?.["problems"] ?? []) as (Problem | string)[];
+  // Those that are texts are in the message.
+  const problems = listed.filter((problem) => typeof problem !== "string");
   const [title = ""] = error.message.split(":\n");
   const lines = [
     ...problems.map(formatProblem),

@@ -10,6 +10,7 @@ import type { Ui } from "./pi.ts";
 import { Teller } from "./teller.ts";
 import { isHanging } from "./link.ts";
 import { isUnreachable } from "../server/client.ts";
+import { Soon } from "./soon.ts";
 import type { Session } from "./session.ts";
 import { notReady, standingOf, statusLine, type Stood } from "./standing.ts";
 import type { View } from "./view.ts";
@@ -36,10 +37,10 @@ export type PresenceOptions = {
 /** The status line, the widget and the notices of one session, live while it lasts. */
 export class Presence {
   readonly #options: PresenceOptions;
+  readonly #soon = new Soon(SETTLE_MS, () => this.#look());
   readonly #teller: Teller;
   readonly #resources = new Map<string, ResourceSummary>();
   #listed = false;
-  #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #again = false;
   #shown: { status?: string | undefined; widget?: string } = {};
@@ -55,7 +56,7 @@ export class Presence {
     const { link, project } = session;
     link.closed.addEventListener("abort", () => this.#stop());
     session.memory.onApplied = () => {
-      if (this.#listed && !link.closed.aborted) this.#soon();
+      if (this.#listed && !link.closed.aborted) this.#soon.ask();
     };
     await follow<WatchItem>({
       open: (signal) => {
@@ -74,12 +75,11 @@ export class Presence {
     if (item.kind === "listed") this.#listed = true;
     else if (item.kind === "removed") this.#resources.delete(item.resource.metadata.uid);
     else this.#resources.set(item.resource.metadata.uid, item.resource);
-    if (this.#listed) this.#soon();
+    if (this.#listed) this.#soon.ask();
   }
 
   #stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#soon.cancel();
     this.#teller.stop();
   }
 
@@ -87,14 +87,6 @@ export class Presence {
     this.#stop();
     if (this.#shown.status !== undefined) this.#setStatus("pi-workflows: no server answers");
     this.#setWidget(undefined);
-  }
-
-  #soon(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      void this.#look();
-    }, SETTLE_MS);
-    this.#timer.unref();
   }
 
   /** Asks what is queued, which a resource does not say, and shows how all stand. */

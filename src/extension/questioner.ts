@@ -5,6 +5,7 @@ import { askQuestion } from "./ask.ts";
 import { describeError } from "./errors.ts";
 import { follow } from "./follow.ts";
 import type { Ui } from "./pi.ts";
+import { Soon } from "./soon.ts";
 import type { Session } from "./session.ts";
 
 export type QuestionerOptions = {
@@ -25,12 +26,12 @@ const SETTLE_MS = 60;
  */
 export class Questioner {
   readonly #options: QuestionerOptions;
+  readonly #soon = new Soon(SETTLE_MS, () => this.#look());
   /** Questions that were asked here, so that one that was put off is not asked again and again. */
   readonly #asked = new Set<string>();
   readonly #open = new Map<string, Open>();
   #waiting: RunQuestion[] = [];
   #asking = false;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: QuestionerOptions) {
     this.#options = options;
@@ -43,7 +44,7 @@ export class Questioner {
     link.closed.addEventListener("abort", () => this.#end());
     await follow({
       open: (signal) => link.client().watchRuns({ session: id }, signal),
-      onItem: () => this.#soon(),
+      onItem: () => this.#soon.ask(),
       onLost: () => undefined,
       onTrouble,
       signal: link.closed,
@@ -51,16 +52,8 @@ export class Questioner {
   }
 
   #end(): void {
-    clearTimeout(this.#timer);
+    this.#soon.cancel();
     for (const { gone } of this.#open.values()) gone.abort();
-  }
-
-  #soon(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      void this.#look();
-    }, SETTLE_MS);
-    this.#timer.unref();
   }
 
   async #look(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ResourceRef } from "../model/resource.ts";
 import { noticesDue, noticeText, type Notice } from "./notices.ts";
+import { Soon } from "./soon.ts";
 import type { Session } from "./session.ts";
 import type { Stood } from "./standing.ts";
 
@@ -18,8 +19,8 @@ export type TellerOptions = {
 /** Tells a session what became of the resources that it applied: each thing once, several together. */
 export class Teller {
   readonly #options: TellerOptions;
+  readonly #soon = new Soon(GATHER_MS, () => this.#tell());
   #stood: ReadonlyMap<string, Stood> = new Map();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: TellerOptions) {
     this.#options = options;
@@ -29,21 +30,12 @@ export class Teller {
   see(stood: ReadonlyMap<string, Stood>): void {
     this.#stood = stood;
     if (!this.#options.session.settings.notices || this.#due().length === 0) return;
-    this.#soon();
-  }
-
-  #soon(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      void this.#tell();
-    }, GATHER_MS);
-    this.#timer.unref();
+    this.#soon.ask();
   }
 
   /** What was seen may be outdated. */
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#soon.cancel();
   }
 
   #due(): Notice[] {
@@ -56,7 +48,7 @@ export class Teller {
     try {
       const due = await this.#sure(this.#due());
       if (due.length === 0 || session.link.closed.aborted) return;
-      if (!mayTell()) return this.#soon();
+      if (!mayTell()) return this.#soon.ask();
       tell(noticeText(due));
       session.memory.told(due.map(({ uid, generation, state }) => ({ uid, generation, state })));
     } catch (thrown) {

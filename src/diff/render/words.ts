@@ -1,7 +1,7 @@
 import { printable, printableLines } from "../../model/text.ts";
 import { formatProblem } from "../../model/problem.ts";
 import type { Problem } from "../../model/problem.ts";
-import type { PlanActionKind } from "../../model/plan.ts";
+import type { ActionReceipt, PlanActionKind } from "../../model/plan.ts";
 import type { ShownAction, ShownPlan } from "../schema.ts";
 import type { Palette } from "./palette.ts";
 
@@ -34,6 +34,22 @@ const COLOURS: Readonly<Record<PlanActionKind, keyof Palette>> = {
   conflict: "red",
   invalid: "red",
 };
+
+const DONE: Readonly<Record<PlanActionKind, string>> = {
+  create: "created",
+  update: "updated",
+  unchanged: "unchanged",
+  move: "moved",
+  prune: "deleted",
+  conflict: "conflict",
+  invalid: "invalid",
+};
+
+/** What became of an action when its plan was applied, in a word. */
+export function receiptWord({ kind, outcome }: ActionReceipt): string {
+  if (outcome === "failed") return "failed";
+  return outcome === "skipped" && kind === "prune" ? "kept" : DONE[kind];
+}
 
 /** `text` in the colour of a kind of action. */
 export function inColour(kind: PlanActionKind, text: string, palette: Palette): string {
