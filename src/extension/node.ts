@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { plainEnvironment } from "../model/environment.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { installationUrl } from "../model/installation.ts";
 
@@ -80,7 +81,8 @@ async function search(nodes: readonly string[]): Promise<string> {
 }
 
 function whyNot(node: string): Promise<string | undefined> {
-  const options = { cwd: installationUrl(""), timeout: PROBE_MS };
+  const env = plainEnvironment(process.env);
+  const options = { cwd: installationUrl(""), env, timeout: PROBE_MS };
   return new Promise((resolve) => {
     execFile(node, ["-e", PROBE], options, (error, _stdout, stderr) => {
       if (!error) return resolve(undefined);

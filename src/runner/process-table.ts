@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { plainEnvironment } from "../model/environment.ts";
 
 /**
  * When a process started, as the system tells it: equal for as long as it lives, another for a later
@@ -82,7 +83,8 @@ function psMembers(pgid: number, entry: string): number[] {
 
 function ps(args: string[]): string | undefined {
   try {
-    return execFileSync("ps", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    const env = plainEnvironment(process.env);
+    return execFileSync("ps", args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   } catch {
     return undefined;
   }

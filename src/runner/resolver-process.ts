@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Readable, Writable } from "node:stream";
+import { plainEnvironment } from "../model/environment.ts";
 import { installationUrl } from "../model/installation.ts";
 import type { Desired } from "../model/manifest.ts";
 import { type RawOutput, readMarks } from "./resolver-marks.ts";
@@ -109,16 +110,8 @@ export function startResolver(project: string, limits: ResolverLimits): ChildPro
     // A group of its own, so that what project code starts can be ended with it.
     detached: true,
     stdio: ["ignore", "pipe", "ignore", "pipe", "pipe"],
-    env: environment(),
+    env: plainEnvironment(process.env, /^PI_WORKFLOWS_HOME$/),
   });
-}
-
-// What programs need to run. No credentials, and no NODE_OPTIONS, which load other code.
-const PASSED =
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|TERM|XDG_.*|PI_WORKFLOWS_HOME)$/;
-
-function environment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED.test(name)));
 }
 
 /** Calls `stop` when no file is finished for too long, or when the whole load takes too long. */

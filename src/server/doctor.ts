@@ -3,10 +3,12 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync } from "no
 import path from "node:path";
 import { promisify } from "node:util";
 import Database from "better-sqlite3";
+import { plainEnvironment } from "../model/environment.ts";
 import { PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
 import { startTimeOf } from "../runner/process-table.ts";
 import { refuseNetworkFolder, requireSqlite, sqliteVersion } from "../store/sqlite/database.ts";
 import { survey } from "../store/sqlite/survey.ts";
+import { isRestoring } from "./backup.ts";
 import { connect } from "./client.ts";
 import { readConfig, type Config } from "./config.ts";
 import { judge, type Facts, type Finding, type Tool } from "./doctor-checks.ts";
@@ -45,6 +47,7 @@ async function gather(home: Home): Promise<Facts> {
     server,
     git,
     pi,
+    restoring: isRestoring(home),
     ...(store === undefined ? {} : { store }),
     missingCode: (store?.digests ?? []).filter((digest) => !existsSync(home.bundle(digest))),
     orphans: server.state === "answers" ? [] : orphansOf(home),
@@ -116,7 +119,8 @@ const TOOL_MS = 10_000;
 /** What a program says of its version; absent where it is not there. */
 async function toolOf(program: string, args: string[]): Promise<Tool> {
   try {
-    const { stdout, stderr } = await promisify(execFile)(program, args, { timeout: TOOL_MS });
+    const options = { timeout: TOOL_MS, env: plainEnvironment(process.env) };
+    const { stdout, stderr } = await promisify(execFile)(program, args, options);
     const version = /\d+\.\d+(?:\.\d+)?/.exec(stdout || stderr)?.[0];
     return version === undefined
       ? { program, fault: "it does not say its version" }

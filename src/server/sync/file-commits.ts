@@ -25,7 +25,7 @@ export async function newestCommits(
 ): Promise<Map<string, SyncRevision>> {
   const found = new Map<string, SyncRevision>();
   if (files.length === 0) return found;
-  const log = await git(repository.gitDir, [
+  const log = await git(repository, [
     "--literal-pathspecs",
     "log",
     "-z",

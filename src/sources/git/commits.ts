@@ -49,7 +49,7 @@ export async function listTree(
   folders: string[],
   { submodules = false }: { submodules?: boolean } = {},
 ): Promise<Map<string, TreeFile>> {
-  const listed = await git(repository.gitDir, [
+  const listed = await git(repository, [
     "ls-tree",
     "-r",
     "-z",
@@ -86,7 +86,7 @@ export async function changedFiles(
   [before, after]: readonly [string, string],
   folders: string[],
 ): Promise<TreeChange[]> {
-  const shown = await git(repository.gitDir, [
+  const shown = await git(repository, [
     "diff-tree",
     "-r",
     "-z",

@@ -8,9 +8,29 @@ export async function readDirtyFiles(
   workTree: string,
   paths: readonly string[],
 ): Promise<Set<string> | undefined> {
-  const command = ["status", "--porcelain", "-z", "--untracked-files=all", "--", ...paths];
-  const status = await git(workTree, command).catch(() => undefined);
-  return status === undefined ? undefined : dirtyFiles(status);
+  const how = ["--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=all"];
+  try {
+    const settings = await noFilters(workTree);
+    return dirtyFiles(await git(workTree, ["status", ...how, "--", ...paths], settings));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * To compare a file git runs the filter that its attributes name, a program of whoever wrote the
+ * settings. Those that the repository brings itself are taken away; files that they would change are
+ * then told as dirty. A person's own, such as those of Git LFS, stay.
+ */
+async function noFilters(workTree: string): Promise<Record<string, string>> {
+  const listed = await git(workTree, ["config", "--null", "--show-scope", "--name-only", "--list"]);
+  const fields = listed.split("\0");
+  const own = fields.flatMap((scope, index) => {
+    const name = fields[index + 1] ?? "";
+    const isTheirs = index % 2 === 0 && (scope === "local" || scope === "worktree");
+    return isTheirs && name.startsWith("filter.") ? [name] : [];
+  });
+  return Object.fromEntries(own.map((name) => [name, ""]));
 }
 
 // git-status(1), "Porcelain Format Version 1" with -z: `XY path`, and for a rename the old path
