@@ -27,8 +27,10 @@ const AREAS = {
     tests: ["test/workflows/*.test.ts"],
   },
   sync: {
-    mutate: ["src/server/sync/{plan-revision,pending-prune,memory,load,sync-once}.ts"],
-    tests: ["test/sync/*.test.ts"],
+    mutate: [
+      "src/server/sync/{backoff,drift,load,loop,marks,memory,pending-prune,plan-revision,sync-once}.ts",
+    ],
+    tests: ["test/sync/{loop,memory,planning}.test.ts"],
   },
   store: {
     mutate: ["src/store/sqlite/**/*.ts", "!src/store/sqlite/migrations/*.ts"],
