@@ -1,5 +1,6 @@
 import { describe, expect, it, beforeAll } from "vitest";
 import type { Client } from "../../src/server/protocol.ts";
+import { count } from "../support/figures.ts";
 import { buildServer, startServerProcess, type ServerProcess } from "../server/server-process.ts";
 import { buildResolver, widgetRepository, writeWidgets } from "./syncing.ts";
 import { randomOf, Worker } from "./random-git.ts";
@@ -57,6 +58,8 @@ async function sequence(seed: number, first: ServerProcess): Promise<ServerProce
     expect(Object.fromEntries(stored)).toEqual(Object.fromEntries(declared));
     for (const key of always) expect(after.get(key)?.uid).toBe(before.get(key)?.uid);
     await server.client.syncDisable(repo.folder);
+    count("sequences of git commands", 1);
+    count("steps of everyday git", STEPS);
   } catch (cause) {
     const [status] = await server.client.syncStatus(repo.folder);
     throw new Error(
@@ -75,6 +78,7 @@ function stillDeclared(keys: string[], worker: Worker): string[] {
 
 async function crashed(server: ServerProcess, worker: Worker): Promise<ServerProcess> {
   worker.log.push("the server crashes");
+  count("crashes of the server between them", 1);
   await server.end("SIGKILL");
   return startServerProcess(server.home);
 }
