@@ -3,6 +3,7 @@ import {
   constants,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -22,6 +23,7 @@ import {
 } from "../store/sqlite/backup.ts";
 import { guarded, toStoreError } from "../store/sqlite/errors.ts";
 import { makeRestored, settleLog } from "../store/sqlite/restore.ts";
+import { startTimeOf } from "../runner/process-table.ts";
 import { homeAt, prepareHome, type Home } from "./home.ts";
 import { acquireLock } from "./lock.ts";
 import { systemIds } from "./system.ts";
@@ -52,6 +54,7 @@ export async function backup(
   clock: Clock = systemClock,
 ): Promise<Backup> {
   const home = homeAt(folder);
+  finishKilled(home);
   if (!existsSync(home.database)) {
     throw new PiWorkflowsError(
       "NOT_FOUND",
@@ -59,8 +62,9 @@ export async function backup(
     );
   }
   refuseExisting(target);
-  const draft = `${target}.${process.pid}.partial`;
   mkdirSync(path.dirname(path.resolve(target)), { recursive: true });
+  removeLeft(target);
+  const draft = `${target}.${process.pid}.partial`;
   // What is in it is this user's alone, also while it is written.
   writeFileSync(draft, "", { mode: 0o600, flag: "wx" });
   try {
@@ -71,9 +75,8 @@ export async function backup(
     syncFile(path.dirname(path.resolve(target)));
     return { file: target, bytes: statSync(target).size, ...facts };
   } catch (thrown) {
+    attempt(() => removeLeft(target));
     throw toStoreError(thrown);
-  } finally {
-    rmSync(draft, { force: true });
   }
 }
 
@@ -95,9 +98,22 @@ function filesOf(home: Home, digest: string): BackupFile[] {
   });
 }
 
+/** Removes what backups into this file left that were killed: their processes are gone, or this one. */
+function removeLeft(target: string): void {
+  const folder = path.dirname(path.resolve(target));
+  const ours = `${path.basename(target)}.`;
+  for (const name of readdirSync(folder)) {
+    const pid = /^(\d+)\.partial(?:-\w+)?$/.exec(name.slice(ours.length))?.[1];
+    if (!name.startsWith(ours) || pid === undefined) continue;
+    if (Number(pid) !== process.pid && startTimeOf(Number(pid)) !== undefined) continue;
+    rmSync(path.join(folder, name), { force: true });
+  }
+}
+
 /**
- * Puts the store of a backup in the place of a state folder's, which is kept beside it. At every moment
- * the one or the other is there, whole. No server may run.
+ * Puts the store of a backup in the place of a state folder's, which is kept beside it. No server may
+ * run. The renaming of what was made to `home.restored` decides: killed before it, nothing was changed,
+ * and killed after it, the next start ends the restore.
  *
  * The restored store is behind the world: it looks before it does anything that it does not know to be
  * undone (E-12).
@@ -112,9 +128,9 @@ export async function restore(
   const home = homeAt(folder);
   prepareHome(home);
   const release = acquireLock(home);
-  const draft = `${home.database}.restoring`;
+  const { draft } = draftsOf(home);
   try {
-    removeDatabase(draft);
+    finishRestore(home);
     writeFileSync(draft, "", { mode: 0o600 });
     copyFileSync(file, draft, constants.COPYFILE_FICLONE);
     const { storeId } = await makeRestored(draft, { clock, ids });
@@ -122,21 +138,69 @@ export async function restore(
     for (const { name, body } of files) putBundle(home, name, body);
     syncFile(home.bundles);
     const kept = keepOld(home, clock.now());
-    // A log of another database beside it would be read as its own.
-    for (const suffix of SIDECARS) rmSync(`${home.database}${suffix}`, { force: true });
-    renameSync(draft, home.database);
+    renameSync(draft, home.restored);
     syncFile(home.path);
+    finishRestore(home);
     return { ...facts, file, newStoreId: storeId, ...(kept === undefined ? {} : { kept }) };
+  } catch (thrown) {
+    attempt(() => removeDrafts(home));
+    throw toStoreError(thrown);
   } finally {
-    removeDatabase(draft);
     release();
   }
 }
 
-const SIDECARS = ["-wal", "-shm"];
+/** For what the next start does as well, where this one can't. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // What made it fail is told already.
+  }
+}
 
-function removeDatabase(file: string): void {
-  for (const suffix of ["", ...SIDECARS]) rmSync(`${file}${suffix}`, { force: true });
+/**
+ * Puts a store in place whose restore was killed after it was decided, and removes what one left that
+ * was not; true where a store was put in place. For whoever holds the lock, before the store is opened.
+ */
+export function finishRestore(home: Home): boolean {
+  removeDrafts(home);
+  if (!existsSync(home.restored)) return false;
+  // A log or journal of another database beside it would be taken for its own.
+  for (const suffix of SIDECARS) rmSync(`${home.database}${suffix}`, { force: true });
+  syncFile(home.path);
+  renameSync(home.restored, home.database);
+  syncFile(home.path);
+  return true;
+}
+
+/** Nobody else does so while no server is started. */
+function finishKilled(home: Home): void {
+  if (!existsSync(home.restored)) return;
+  const release = acquireLock(home);
+  try {
+    finishRestore(home);
+  } finally {
+    release();
+  }
+}
+
+/** Whether a restore is under way, or was killed. */
+export function isRestoring(home: Home): boolean {
+  return [home.restored, draftsOf(home).draft].some((file) => existsSync(file));
+}
+
+const SIDECARS = ["-wal", "-journal", "-shm"];
+
+/** What a restore makes before it is decided: the new store, and the copy of the old one. */
+function draftsOf({ database }: Home): { draft: string; keeping: string } {
+  return { draft: `${database}.restoring`, keeping: `${database}.keeping` };
+}
+
+function removeDrafts(home: Home): void {
+  for (const file of Object.values(draftsOf(home))) {
+    for (const suffix of ["", ...SIDECARS]) rmSync(`${file}${suffix}`, { force: true });
+  }
 }
 
 /** Named by its digest, and checked by the backup: what is there already may be damaged. */
@@ -153,11 +217,14 @@ function keepOld(home: Home, now: number): string | undefined {
   if (!existsSync(home.database)) return undefined;
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, "-");
   const kept = `${home.database}.before-restore-${stamp}`;
-  const parts = settleLog(home.database) ? [""] : ["", "-wal"];
-  for (const part of parts) {
-    if (!existsSync(`${home.database}${part}`)) continue;
-    copyFileSync(`${home.database}${part}`, `${kept}${part}`, constants.COPYFILE_FICLONE);
-    syncFile(`${kept}${part}`);
+  const { keeping } = draftsOf(home);
+  const parts = settleLog(home.database) ? [""] : ["-wal", "-journal", ""];
+  const there = parts.filter((part) => existsSync(`${home.database}${part}`));
+  for (const part of there) {
+    copyFileSync(`${home.database}${part}`, `${keeping}${part}`, constants.COPYFILE_FICLONE);
+    syncFile(`${keeping}${part}`);
   }
+  // The log first: what has the name of a database is all of it.
+  for (const part of there) renameSync(`${keeping}${part}`, `${kept}${part}`);
   return kept;
 }

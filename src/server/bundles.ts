@@ -3,6 +3,7 @@ import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { ManagerProposal } from "../model/batch.ts";
 import type { ResolvedWorkflow } from "../model/graph.ts";
+import { toStoreError } from "../store/sqlite/errors.ts";
 import type { Home } from "./home.ts";
 
 /** Writes a definition's bundle, named by its digest; durable when it resolves. */
@@ -36,16 +37,23 @@ export async function readWorkflow(
 async function keep(home: Home, file: string, text: string): Promise<void> {
   // Named by its digest: what is there is what would be written.
   if (existsSync(file)) return;
-  const draft = `${file}.${process.pid}`;
-  const handle = await open(draft, "w", 0o600);
+  try {
+    await write(`${file}.${process.pid}`, text);
+    await rename(`${file}.${process.pid}`, file);
+    await syncFolder(home.bundles);
+  } catch (thrown) {
+    throw toStoreError(thrown);
+  }
+}
+
+async function write(file: string, text: string): Promise<void> {
+  const handle = await open(file, "w", 0o600);
   try {
     await handle.writeFile(text);
     await handle.sync();
   } finally {
     await handle.close();
   }
-  await rename(draft, file);
-  await syncFolder(home.bundles);
 }
 
 async function syncFolder(folder: string): Promise<void> {

@@ -41,6 +41,8 @@ export type Facts = {
     | { state: "absent" };
   git: Tool;
   pi: Tool;
+  /** Whether a restore is under way, or was killed. */
+  restoring: boolean;
   /** Absent where there is no database yet. */
   store?: Survey;
   /** Digests of definitions whose code is gone. */
@@ -61,7 +63,7 @@ const OLDEST_GIT = [2, 31] as const;
 
 /** Every check, in the order in which one would look. */
 export function judge(facts: Facts): Finding[] {
-  const checks = [node, sqlite, folder, disk, config, server, database, wal, clock];
+  const checks = [node, sqlite, folder, disk, config, server, restore, database, wal, clock];
   const ofStore = [definitions, effects, resources, runs, syncs];
   const all = [...checks, ...ofStore, git, pi, runners];
   return all.flatMap((check) => check(facts));
@@ -131,6 +133,12 @@ function server({ server: found }: Facts): Finding {
     case "absent":
       return ok("server", "does not run; the next command that needs one starts it");
   }
+}
+
+function restore({ restoring }: Facts): Finding[] {
+  if (!restoring) return [];
+  const hint = "The next start ends it or undoes it: `pi-workflows server start`.";
+  return [warning("restore", "is under way, or was cut short", hint)];
 }
 
 const RESTORE = "Stop the server, keep a copy, and restore a backup with `pi-workflows restore`.";

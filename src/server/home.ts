@@ -16,6 +16,8 @@ import { PiWorkflowsError, toPiWorkflowsError } from "../model/errors.ts";
 export type Home = {
   path: string;
   database: string;
+  /** The store of a backup, complete, which only has to be put in the place of `database`. */
+  restored: string;
   lock: string;
   /** What the running server says of itself; never proof that it runs (the lock is). */
   info: string;
@@ -55,6 +57,7 @@ export function homeAt(folder: string = defaultHome()): Home {
   return {
     path: root,
     database: path.join(root, "state.sqlite"),
+    restored: path.join(root, "state.sqlite.restored"),
     lock: path.join(root, "server.lock"),
     info: path.join(root, "server.json"),
     config: path.join(root, "config.json"),

@@ -14,6 +14,7 @@ import { globalDefinitionsFolder } from "../sources/project.ts";
 import type { Schema } from "../sources/schema.ts";
 import { openStore } from "../store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../store/store.ts";
+import { finishRestore } from "./backup.ts";
 import { removeStaleBundles } from "./bundles.ts";
 import { createChanges, type Changes } from "./changes.ts";
 import { readConfig, type Config } from "./config.ts";
@@ -153,6 +154,7 @@ async function openStoreOf(base: Base): Promise<ResourceManagerStore> {
   if (options.store) return observation.watch(options.store);
   const ids = options.ids ?? systemIds(clock);
   const probe = options.probe ? { probe: options.probe } : {};
+  if (finishRestore(home)) log.warn("A restore that was cut short is done now");
   // What is built on a damaged database makes it worse; the next start refuses, and says what to do.
   const onDamage = (error: PiWorkflowsError): void => {
     log.error("The server stops: its database is damaged", { error });

@@ -36,6 +36,7 @@ const WELL: Facts = {
     syncs: [],
   },
   missingCode: [],
+  restoring: false,
   orphans: [],
 };
 
@@ -96,6 +97,7 @@ describe("what doctor says of facts", () => {
       /version 9/,
       /server stop/,
     ],
+    ["restore", { restoring: true }, "warning", /cut short/, /server start/],
     ["database", store({ unreadable: "not a database" }), "problem", /not a database/, /restore/],
     ["database", store({ isOurs: false }), "problem", /another program's/, /Move it/],
     ["database", store({ schemaVersion: 6 }), "problem", /newer than 5/, /Upgrade/],

@@ -13,9 +13,23 @@ const CODES: readonly (readonly [prefix: string, code: ErrorCode, what: string])
   ["SQLITE_READONLY", "UNSUPPORTED", "the database can't be written to"],
 ];
 
-/** The one place where SQLite's errors become ours; anything else unknown becomes `INTERNAL`. */
+/** What a file beside the database says, by its errno: the same as SQLite says of the database. */
+const ERRNOS: Readonly<Record<string, readonly [code: ErrorCode, what: string]>> = {
+  ENOSPC: ["STORE_FULL", "the disk is full"],
+  EDQUOT: ["STORE_FULL", "there is no quota left"],
+  EIO: ["STORE_FULL", "the disk can't be read or written"],
+  EROFS: ["UNSUPPORTED", "the disk can't be written to"],
+  EACCES: ["UNSUPPORTED", "a file can't be used"],
+  EPERM: ["UNSUPPORTED", "a file can't be used"],
+};
+
+/**
+ * The one place where errors of SQLite, and of files beside its database, become ours; anything else
+ * unknown becomes `INTERNAL`.
+ */
 export function toStoreError(thrown: unknown): PiWorkflowsError {
-  if (!(thrown instanceof Database.SqliteError)) return toPiWorkflowsError(thrown);
+  if (!(thrown instanceof Database.SqliteError))
+    return ofFile(thrown) ?? toPiWorkflowsError(thrown);
   const known = CODES.find(([prefix]) => thrown.code.startsWith(prefix));
   if (!known) return toPiWorkflowsError(thrown);
   const [, code, what] = known;
@@ -23,6 +37,14 @@ export function toStoreError(thrown: unknown): PiWorkflowsError {
     details: { sqlite: thrown.code },
     cause: thrown,
   });
+}
+
+function ofFile(thrown: unknown): PiWorkflowsError | undefined {
+  const errno = thrown instanceof Error ? (thrown as NodeJS.ErrnoException).code : undefined;
+  const known = errno === undefined ? undefined : ERRNOS[errno];
+  if (!known) return undefined;
+  const [code, what] = known;
+  return new PiWorkflowsError(code, `${what} (${(thrown as Error).message})`, { cause: thrown });
 }
 
 /** Runs `work` and throws whatever goes wrong as one of our errors, which `seen` sees first. */

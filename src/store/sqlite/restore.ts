@@ -38,13 +38,16 @@ export async function makeRestored(
   }
 }
 
+/** How long readers are waited for; without them the log is settled at once. */
+const SETTLE_MS = 500;
+
 /**
  * Writes everything that a store's log holds into its database, so that the file is all of it; changes
  * nothing else. False where it can't: then the log belongs to what is kept of the store.
  */
 export function settleLog(file: string): boolean {
   try {
-    const database = new Database(file, { fileMustExist: true });
+    const database = new Database(file, { fileMustExist: true, timeout: SETTLE_MS });
     try {
       const [{ busy }] = database.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
       return busy === 0;
