@@ -10,6 +10,10 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 /** By name: what is broken, and the tests that should notice. Those that start processes can't. */
 const AREAS = {
+  check: {
+    mutate: ["src/workflows/check*.ts"],
+    tests: ["test/workflows/{check,limits}.test.ts"],
+  },
   diff: {
     mutate: ["src/diff/*.ts", "!src/diff/schema.ts"],
     tests: ["test/diff/*.test.ts", "test/apply/*.test.ts"],
@@ -23,8 +27,8 @@ const AREAS = {
     tests: ["test/server/scheduler.test.ts", "test/server/lanes.test.ts", "test/simulation"],
   },
   step: {
-    mutate: ["src/workflows/{step,transition,state,edges}.ts"],
-    tests: ["test/workflows/*.test.ts"],
+    mutate: ["src/workflows/{step,transition,compile}.ts"],
+    tests: ["test/workflows/{step,step.property,compile}.test.ts"],
   },
   sync: {
     mutate: [
@@ -64,6 +68,7 @@ function run({ mutate, tests }, files) {
     // Few, since each mutant meets them anew.
     MODEL_STORIES: "10",
     SIMULATION_SEEDS: "10",
+    STEP_RUNS: "40",
     ...process.env,
     MUTANT_TESTS: JSON.stringify(tests),
     MUTANT_OPTIONS: JSON.stringify(options),

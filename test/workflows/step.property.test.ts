@@ -17,7 +17,7 @@ const ALL: Kinds = [...REPEATABLE, "manual"];
 const seed = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 const moments = fc.array(fc.integer({ min: 0, max: 80 }), { maxLength: 6 });
 const resolve = fc.constantFrom("succeeded" as const, "failed" as const, "retry" as const);
-const RUNS = { numRuns: 200 };
+const RUNS = { numRuns: Number(process.env["STEP_RUNS"] ?? 200) };
 
 const drive = (block: Block, seeded: number, fate: Fate) =>
   new Driver(graphOf(block), outcomes(seeded), fate).run();
