@@ -20,6 +20,8 @@ const SOAKS = {
   processes: { file: "test/faults/kills.test.ts", env: { KILLS: "2000" } },
   power: { file: "test/faults/power.test.ts", env: { POWER_CUTS: "5000" } },
   disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000" } },
+  // A kill, and a disk that fails, at each change of a file.
+  points: { file: "points.test.ts", env: { FAULT_STEP: "1" } },
   fuzz: { file: "test/fuzz", env: { FUZZ_TIMES: "50" } },
   load: {
     file: "test/load",

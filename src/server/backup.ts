@@ -62,12 +62,12 @@ export async function backup(
     );
   }
   refuseExisting(target);
-  mkdirSync(path.dirname(path.resolve(target)), { recursive: true });
-  removeLeft(target);
   const draft = `${target}.${process.pid}.partial`;
-  // What is in it is this user's alone, also while it is written.
-  writeFileSync(draft, "", { mode: 0o600, flag: "wx" });
   try {
+    mkdirSync(path.dirname(path.resolve(target)), { recursive: true });
+    removeLeft(target);
+    // What is in it is this user's alone, also while it is written.
+    writeFileSync(draft, "", { mode: 0o600, flag: "wx" });
     const options = { filesOf: (digest: string) => filesOf(home, digest), now: clock.now() };
     const facts = await writeBackup(home.database, draft, options);
     refuseExisting(target);

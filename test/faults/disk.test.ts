@@ -14,9 +14,17 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { homeAt } from "../../src/server/home.ts";
 import { createServer } from "../../src/server/index.ts";
 import { creation, host, PROJECT, quiet } from "../server/hosting.ts";
-import { applySpecs, buildServer, MAIN, makeProject, untilTrue } from "../server/server-process.ts";
+import {
+  applySpecs,
+  buildServer,
+  MAIN,
+  makeProject,
+  untilTrue,
+  writeDefinition,
+} from "../server/server-process.ts";
 import { tempFolder } from "../server/temp.ts";
 import { makeThing, startProvider } from "./provider.ts";
+import { fail, faultFile } from "./points.ts";
 import { random, sized } from "./seeds.ts";
 import { FaultyServer, type Ended } from "./server.ts";
 import { shim } from "./shim.ts";
@@ -31,16 +39,15 @@ vi.setConfig({ testTimeout: 3_600_000 });
 /** A disk that can be filled and emptied under a running server. */
 type Disk = { home: string; env: NodeJS.ProcessEnv; fill(): void; free(): void };
 
-/** Says ENOSPC to every write under the state folder: works for every user. */
-function preloadedDisk(): Disk {
-  const root = tempFolder();
-  const flag = path.join(root, "full");
-  const home = path.join(root, "home");
+/** Says this error to every change of a file under the state folder: works for every user. */
+function preloadedDisk(error: "ENOSPC" | "EIO" | "EROFS"): Disk {
+  const home = path.join(tempFolder(), "home");
+  const control = faultFile();
   return {
     home,
-    env: { LD_PRELOAD: shim(), SHIM_FULL: flag, SHIM_UNDER: home },
-    fill: () => writeFileSync(flag, ""),
-    free: () => rmSync(flag),
+    env: { LD_PRELOAD: shim(), SHIM_FAULT: control, SHIM_UNDER: home },
+    fill: () => fail(control, error),
+    free: () => fail(control),
   };
 }
 
@@ -69,7 +76,7 @@ function smallDisk(): Disk | undefined {
 }
 
 /** What was found after a disk was full in the middle of passes, and had room again. */
-type Found = { refusal: unknown; kept: number; made: number[]; ended: Ended; damage: string[] };
+type Found = { refusals: unknown[]; kept: number; made: number[]; ended: Ended; damage: string[] };
 
 async function fillInPasses(disk: Disk): Promise<Found> {
   const provider = await startProvider();
@@ -90,9 +97,11 @@ async function fillInPasses(disk: Disk): Promise<Found> {
   // Full in the middle of their passes.
   await untilTrue(() => provider.made().size > 2);
   disk.fill();
-  const refusal = await applySpecs(client, project, "maker", { late: spec }).catch(
-    (thrown: unknown) => thrown,
-  );
+  const refused = (manager: string) =>
+    applySpecs(client, project, manager, { late: spec }).catch((thrown: unknown) => thrown);
+  const refusals = [await refused("maker")];
+  writeDefinition(project, "other", makeThing);
+  refusals.push(await refused("other"));
   const kept = (await client.list({ project })).items.length;
   disk.free();
   await applySpecs(client, project, "maker", { late: spec });
@@ -100,24 +109,27 @@ async function fillInPasses(disk: Disk): Promise<Found> {
   await untilTrue(async () => (await notReady()) === 0);
   const ended = await server.end("SIGTERM");
   const made = [...provider.made().values()];
-  return { refusal, kept, made, ended, damage: server.damage() };
+  return { refusals, kept, made, ended, damage: server.damage() };
 }
 
+const FULL: unknown = expect.objectContaining({
+  code: "STORE_FULL",
+  hint: expect.stringMatching(/space/i) as string,
+});
+/** Of specs of a manager, and of one whose code is new. */
 const WHOLE: Found = {
-  refusal: expect.objectContaining({
-    code: "STORE_FULL",
-    hint: expect.stringMatching(/space/i) as string,
-  }),
+  refusals: [FULL, FULL],
   kept: 13,
   made: Array.from({ length: 14 }, () => 1),
   ended: { code: 0, signal: null },
   damage: [],
 };
 
-describe("a full disk", () => {
-  it("P-5, E-2: refuses what is new, keeps what there was, and goes on without a restart", async () => {
-    expect(await fillInPasses(preloadedDisk())).toEqual(WHOLE);
-  });
+describe("a disk that is full, fails, or becomes read-only under a server", () => {
+  it.each(["ENOSPC", "EIO", "EROFS"] as const)(
+    "P-5, E-2: with %s, refuses what is new, keeps what there was, and goes on without a restart",
+    async (error) => expect(await fillInPasses(preloadedDisk(error))).toEqual(WHOLE),
+  );
 
   it("P-5, E-2: the same on a real file system that is full", async () => {
     const disk = smallDisk();

@@ -4,45 +4,57 @@
  *
  * SHIM_LOG    A file that gets every write, truncation and sync of the database, its log and the
  *             test's `acks`, in their order: from it a test makes the files that a power cut leaves.
- * SHIM_FULL   While this file exists, the disk is full for every file under the folder SHIM_UNDER.
+ * SHIM_FAULT  A file of two little-endian int64: an errno, and how many changes of files under the
+ *             folder SHIM_UNDER succeed before all fail with it. No change fails while the errno is 0.
+ * SHIM_POINTS A folder that gets a copy of SHIM_UNDER before each change of a file in it, which is
+ *             what a kill at that moment leaves: 1, 2, and so on.
  * SHIM_CLOCK  A file of one little-endian int64: milliseconds by which wall time is set wrong.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { FILES = 65536, UNDER = 0x80 };
 static unsigned char kinds[FILES];
 static int log_fd = -1;
-static const char *full, *under;
+static const char *points, *under;
 static const volatile int64_t *offset_ms;
+static struct { volatile int64_t error; _Atomic int64_t left; } *fault;
+
+static void *mapped(const char *path, int flags, int access, size_t size) {
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+  void *map = fd < 0 ? MAP_FAILED : mmap(0, size, access, MAP_SHARED, fd, 0);
+  if (fd >= 0) syscall(SYS_close, fd);
+  return map == MAP_FAILED ? 0 : map;
+}
 
 static void set_up(void) {
   static int done;
   if (done) return;
   done = 1;
-  const char *log = getenv("SHIM_LOG"), *clock = getenv("SHIM_CLOCK");
-  full = getenv("SHIM_FULL");
+  const char *log = getenv("SHIM_LOG"), *clock = getenv("SHIM_CLOCK"), *wrong = getenv("SHIM_FAULT");
+  points = getenv("SHIM_POINTS");
   under = getenv("SHIM_UNDER");
   if (log)
     log_fd = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (clock) {
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, clock, O_RDONLY | O_CLOEXEC, 0);
-    void *map = fd < 0 ? MAP_FAILED : mmap(0, 8, PROT_READ, MAP_SHARED, fd, 0);
-    if (fd >= 0) syscall(SYS_close, fd);
-    if (map != MAP_FAILED) offset_ms = map;
-  }
+  if (clock) offset_ms = mapped(clock, O_RDONLY, PROT_READ, 8);
+  if (wrong) fault = mapped(wrong, O_RDWR, PROT_READ | PROT_WRITE, 16);
 }
 __attribute__((constructor)) static void begin(void) { set_up(); }
 
@@ -60,10 +72,28 @@ static int opened(int fd, const char *path) {
   if (fd >= 0 && fd < FILES) kinds[fd] = (unsigned char)kind_of(path);
   return fd;
 }
-static int is_full(int fd) {
-  return full && fd >= 0 && fd < FILES && (kinds[fd] & UNDER) &&
-         syscall(SYS_faccessat, AT_FDCWD, full, F_OK) == 0;
+static void copy_all(void) {
+  static atomic_int count;
+  char into[4096];
+  snprintf(into, sizeof into, "%s/%d", points, ++count);
+  char *args[] = {"cp", "-a", (char *)under, into, 0}, *none[] = {0};
+  pid_t pid;
+  int status = 1;
+  if (posix_spawn(&pid, "/bin/cp", 0, 0, args, none) == 0)
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+  if (status != 0) abort();
 }
+/* Comes before each change of a file under the folder; false with errno where it fails. A full disk
+   still lets files go. */
+static int may_change(int isUnder) {
+  if (!isUnder) return 1;
+  if (points) copy_all();
+  if (!fault || fault->error == 0 || fault->left-- > 0) return 1;
+  fault->left = 0;
+  errno = (int)fault->error;
+  return 0;
+}
+static int is_under(int fd) { return fd >= 0 && fd < FILES && (kinds[fd] & UNDER); }
 /* One record: what, which file, where, how long, and the bytes of a write. */
 static void note(char what, int fd, int64_t at, const void *data, size_t size) {
   int kind = fd >= 0 && fd < FILES ? kinds[fd] & ~UNDER : 0;
@@ -78,12 +108,9 @@ static void note(char what, int fd, int64_t at, const void *data, size_t size) {
 
 static int open_at(int at, const char *path, int flags, mode_t mode) {
   set_up();
-  if (full && (flags & O_CREAT) && (kind_of(path) & UNDER) &&
-      syscall(SYS_faccessat, AT_FDCWD, full, F_OK) == 0 &&
-      syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0) {
-    errno = ENOSPC;
-    return -1;
-  }
+  int isChange = (flags & O_TRUNC) ||
+                 ((flags & O_CREAT) && syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0);
+  if (!may_change(isChange && (kind_of(path) & UNDER))) return -1;
   return opened((int)syscall(SYS_openat, at, path, flags, mode), path);
 }
 #define MODE(flags) \
@@ -108,23 +135,20 @@ static ssize_t done(int fd, int64_t at, const void *data, ssize_t count) {
   if (count > 0) note('W', fd, at, data, (size_t)count);
   return count;
 }
-static int no_room(int fd) {
-  if (!is_full(fd)) return 0;
-  errno = ENOSPC;
-  return 1;
-}
 ssize_t write(int fd, const void *data, size_t size) {
-  if (no_room(fd)) return -1;
+  if (!may_change(is_under(fd))) return -1;
   ssize_t count = syscall(SYS_write, fd, data, size);
   int isOurs = fd >= 0 && fd < FILES && (kinds[fd] & ~UNDER);
   return isOurs && count > 0 ? done(fd, syscall(SYS_lseek, fd, 0, SEEK_CUR) - count, data, count) : count;
 }
 ssize_t pwrite(int fd, const void *data, size_t size, off_t at) {
-  return no_room(fd) ? -1 : done(fd, at, data, syscall(SYS_pwrite64, fd, data, size, at));
+  if (!may_change(is_under(fd))) return -1;
+  return done(fd, at, data, syscall(SYS_pwrite64, fd, data, size, at));
 }
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) { return pwrite(fd, data, size, at); }
 
 int ftruncate(int fd, off_t size) {
+  if (!may_change(is_under(fd))) return -1;
   int result = (int)syscall(SYS_ftruncate, fd, size);
   if (result == 0) note('T', fd, size, 0, 0);
   return result;
@@ -132,14 +156,34 @@ int ftruncate(int fd, off_t size) {
 int ftruncate64(int fd, off64_t size) { return ftruncate(fd, size); }
 
 int fsync(int fd) {
+  if (!may_change(is_under(fd))) return -1;
   int result = (int)syscall(SYS_fsync, fd);
   if (result == 0) note('S', fd, 0, 0, 0);
   return result;
 }
 int fdatasync(int fd) {
+  if (!may_change(is_under(fd))) return -1;
   int result = (int)syscall(SYS_fdatasync, fd);
   if (result == 0) note('S', fd, 0, 0, 0);
   return result;
+}
+
+/* What Node does first to the file that a copy makes, which is empty yet. */
+int fchmod(int fd, mode_t mode) {
+  return may_change(is_under(fd)) ? (int)syscall(SYS_fchmod, fd, mode) : -1;
+}
+int rename(const char *from, const char *to) {
+  if (!may_change(kind_of(to) & UNDER)) return -1;
+  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+int unlink(const char *path) {
+  if (!may_change(kind_of(path) & UNDER) && errno != ENOSPC) return -1;
+  return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+int mkdir(const char *path, mode_t mode) {
+  int isThere = syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+  if (!isThere && !may_change(kind_of(path) & UNDER)) return -1;
+  return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
 /* Wall time only: the monotonic clock can't be set. */

@@ -18,7 +18,7 @@ const ERRNOS: Readonly<Record<string, readonly [code: ErrorCode, what: string]>>
   ENOSPC: ["STORE_FULL", "the disk is full"],
   EDQUOT: ["STORE_FULL", "there is no quota left"],
   EIO: ["STORE_FULL", "the disk can't be read or written"],
-  EROFS: ["UNSUPPORTED", "the disk can't be written to"],
+  EROFS: ["STORE_FULL", "the disk can't be written to"],
   EACCES: ["UNSUPPORTED", "a file can't be used"],
   EPERM: ["UNSUPPORTED", "a file can't be used"],
 };
