@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import { PiWorkflowsError } from "../model/errors.ts";
+import { printableLines } from "../model/text.ts";
 import type { Cli } from "./invocation.ts";
 
 /**
@@ -26,7 +27,7 @@ export async function ask(question: string, signal: AbortSignal): Promise<string
   try {
     // A terminal that is closed never answers.
     const closed = once(terminal, "close").then(() => "");
-    return await Promise.race([terminal.question(question, { signal }), closed]);
+    return await Promise.race([terminal.question(printableLines(question), { signal }), closed]);
   } finally {
     terminal.close();
   }

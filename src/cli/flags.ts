@@ -74,7 +74,7 @@ export type DeleteBound = { count: number } | { fraction: number };
 export function parseDeleteBound(text: string): DeleteBound {
   const match = /^(\d+)(%?)$/.exec(text);
   const value = Number(match?.[1]);
-  if (!match || (match[2] === "%" && value > 100)) {
+  if (!match || !Number.isSafeInteger(value) || (match[2] === "%" && value > 100)) {
     throw new PiWorkflowsError("USAGE", `${JSON.stringify(text)} is not a number of deletions`, {
       hint: "Write a count such as 20, or a share of the owned resources such as 25%.",
     });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import type { Json } from "../model/canonical.ts";
+import { canonicalJson, type Json } from "../model/canonical.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Cli } from "./invocation.ts";
@@ -36,7 +36,7 @@ function readFileOf(file: string, what: string): string {
   }
 }
 
-/** @throws PiWorkflowsError USAGE, TOO_LARGE */
+/** @throws PiWorkflowsError USAGE, TOO_LARGE, NOT_JSON */
 export function parseArgument(json: string, { what, example }: JsonArgument): Json {
   if (Buffer.byteLength(json) > LIMITS.manifestFile) {
     throw new PiWorkflowsError(
@@ -45,8 +45,13 @@ export function parseArgument(json: string, { what, example }: JsonArgument): Js
     );
   }
   try {
-    return JSON.parse(json) as Json;
+    const value = JSON.parse(json) as Json;
+    canonicalJson(value);
+    return value;
   } catch (cause) {
+    if (cause instanceof PiWorkflowsError) {
+      throw new PiWorkflowsError(cause.code, `the ${what}: ${cause.message}`, { cause });
+    }
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new PiWorkflowsError("USAGE", `the ${what} is no JSON: ${reason}`, {
       hint: `Quote it for the shell: '${example}', or put it into a file and give @FILE.`,

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError, type Command } from "commander";
+import { keepMemoryOutOfCoreFiles } from "../server/core-files.ts";
 import { createProgram, usageError, type Dispatch } from "./program.ts";
 import { withSession } from "./session.ts";
 import type { Options, Verb } from "./verb.ts";
@@ -12,6 +13,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? 0 : 2);
 });
 
+// Spec files hold secrets, and a server that is started from here inherits this.
+keepMemoryOutOfCoreFiles();
 process.exitCode = await main();
 
 /** Parses the command line, runs one verb, and returns the exit code. */

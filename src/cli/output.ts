@@ -1,6 +1,6 @@
 import { clearLine, cursorTo } from "node:readline";
 import { createColors } from "picocolors";
-import { printableJson, widthOf } from "../model/text.ts";
+import { printableInColour, printableJson, printableLines, widthOf } from "../model/text.ts";
 
 export type Colors = ReturnType<typeof createColors>;
 
@@ -28,14 +28,17 @@ export type Output = {
 /** Makes the output of one run of the command line. */
 export function createOutput(options: { format: string; color: boolean }): Output {
   const json = options.format === "json";
+  const colors = colorsFor(process.stdout, options.color);
+  const shown = sieve(colors);
+  const talk = sieve(colorsFor(process.stderr, options.color));
   const transient = transientLine(json);
   const write = (text: string): void => {
     transient.clear();
-    process.stdout.write(text);
+    process.stdout.write(shown(text));
   };
   return {
     format: options.format,
-    colors: colorsFor(process.stdout, options.color),
+    colors,
     // Some terminals say 0 where they do not know.
     width: (process.stdout.isTTY && process.stdout.columns) || undefined,
     interactive: process.stdin.isTTY && process.stderr.isTTY,
@@ -44,10 +47,18 @@ export function createOutput(options: { format: string; color: boolean }): Outpu
     record: (value) => write(`${printableJson(value)}\n`),
     note: (text) => {
       transient.clear();
-      if (!json) process.stderr.write(`${text}\n`);
+      if (!json) process.stderr.write(talk(`${text}\n`));
     },
-    status: (text) => transient.show(text),
+    status: (text) => transient.show(talk(text)),
   };
+}
+
+/**
+ * What every text goes through on its way to a terminal. Those who make texts spell what others wrote
+ * so that it can't be taken for theirs; this keeps what one of them forgot from being obeyed.
+ */
+export function sieve({ isColorSupported }: Colors): (text: string) => string {
+  return isColorSupported ? printableInColour : printableLines;
 }
 
 function transientLine(silent: boolean): { show: (text: string) => void; clear: () => void } {

@@ -1,7 +1,7 @@
 import { ERRORS, toPiWorkflowsError, type PiWorkflowsError } from "../model/errors.ts";
 import { formatProblem, type Problem } from "../model/manifest.ts";
 import { printable, printableJson, printableLines } from "../model/text.ts";
-import { colorsFor, type Colors } from "./output.ts";
+import { colorsFor, sieve, type Colors } from "./output.ts";
 
 /** How an error is to be shown. */
 export type ErrorStyle = { json: boolean; color: boolean; verbose: boolean };
@@ -13,8 +13,9 @@ export function reportError(thrown: unknown, style: ErrorStyle): number {
     const stack = style.verbose ? { stack: stackOf(error) } : {};
     process.stdout.write(`${printableJson({ error: { ...error.toJSON(), ...stack } }, 2)}\n`);
   } else {
-    process.stderr.write(`${describe(error, colorsFor(process.stderr, style.color))}\n`);
-    if (style.verbose) process.stderr.write(`${printableLines(stackOf(error))}\n`);
+    const colors = colorsFor(process.stderr, style.color);
+    const stack = style.verbose ? [stackOf(error)] : [];
+    process.stderr.write(sieve(colors)(`${[describe(error, colors), ...stack].join("\n")}\n`));
   }
   return ERRORS[error.code].exit;
 }

@@ -11,6 +11,9 @@ const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
+/** A hundred years: no later instant is a date everywhere. */
+const LONGEST = 36_525 * 86_400_000;
+
 /**
  * Milliseconds of a duration as a person writes it: `30s`, `5m`, `1h30m`, `250ms`.
  * @throws PiWorkflowsError USAGE
@@ -21,7 +24,12 @@ export function parseDuration(text: string): number {
     (sum, [, count, unit]) => sum + Number(count) * (UNITS[unit as string] as number),
     0,
   );
-  if (parts.length === 0 || parts.map(([part]) => part).join("") !== text || !(total > 0)) {
+  if (
+    parts.length === 0 ||
+    parts.map(([part]) => part).join("") !== text ||
+    !(total > 0) ||
+    total > LONGEST
+  ) {
     throw new PiWorkflowsError("USAGE", `${JSON.stringify(text)} is not a duration`, {
       hint: "Write a number and a unit: 500ms, 30s, 5m, 1h30m, 2d.",
     });

@@ -34,7 +34,7 @@ export function createChildHost(channel: ChildChannel, pass: number): ChildHost 
     ensureWorkflow: (params) => call({ method: "ensureWorkflow", params }),
     getWorkflow: (requestKey) => call({ method: "getWorkflow", params: { requestKey } }),
     cancelWorkflow: (requestKey) => call({ method: "cancelWorkflow", params: { requestKey } }),
-    readJournal: (after) => call({ method: "readJournal", params: { after } }),
+    readJournal: (after, limit) => call({ method: "readJournal", params: { after, limit } }),
     appendJournal: (entries) => call({ method: "appendJournal", params: { entries } }),
     appendRunLog: (entries) => call({ method: "appendRunLog", params: { entries } }),
     runOrders: () => call({ method: "runOrders", params: {} }),

@@ -55,7 +55,7 @@ async function ofRun(host: RunHost, call: RunCall): Promise<unknown> {
     case "settleEffect":
       return host.settleEffect(call.params);
     case "readJournal":
-      return fitting(await host.readJournal(call.params.after));
+      return fitting(await host.readJournal(call.params.after, call.params.limit));
     case "appendJournal":
       return host.appendJournal(call.params.entries);
     case "appendRunLog":

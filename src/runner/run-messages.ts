@@ -73,7 +73,7 @@ const question = z.strictObject({
 
 /** What a run may ask of its host. */
 export const runParams = {
-  readJournal: z.strictObject({ after: time }),
+  readJournal: z.strictObject({ after: time, limit: count.max(LIMITS.journalPage) }),
   appendJournal: z.strictObject({
     entries: z.array(journalInput).min(1).max(LIMITS.journalPage),
   }),

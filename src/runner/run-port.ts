@@ -34,7 +34,8 @@ export type RunPass = {
  * Writes are made in the order in which they are asked for, and each is durable when it resolves.
  */
 export type RunHost = Pick<PassHost, "beginEffect" | "settleEffect" | "log" | "secrets"> & {
-  readJournal(after: number): Promise<JournalEntry[]>;
+  /** Lines after `after`, oldest first, at most `limit`; only an empty page says that there are no more. */
+  readJournal(after: number, limit: number): Promise<JournalEntry[]>;
   appendJournal(entries: JournalInput[]): Promise<void>;
   appendRunLog(entries: RunLogInput[]): Promise<void>;
   /** What people want of the run now. */

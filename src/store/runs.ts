@@ -101,8 +101,15 @@ export type RunReader = {
    * a page ends before `limit` where they are large, and only an empty page says that there are no more.
    */
   journal(runId: string, query: JournalQuery): Promise<JournalEntry[]>;
+  /**
+   * The lines since which a run waits for a person, oldest first, with their values: of checkpoints that
+   * were reached, and of attempts of which nobody knows how they ended. Also of a run that has ended.
+   */
+  awaited(runId: string): Promise<AwaitedLine[]>;
   runLog(runId: string, query: { after?: number; limit?: number }): Promise<RunLogEntry[]>;
 };
+
+export type AwaitedLine = Extract<JournalEntry, { event: "begun" | "ambiguous" }>;
 
 export type StartRun = {
   project: string;

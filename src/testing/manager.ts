@@ -92,7 +92,7 @@ export class ManagerTest<TSpec, TStatus> {
   }
 
   get effects(): StoredEffect[] {
-    return this.ledger.all;
+    return [...this.ledger.effects.values()];
   }
 
   /** Until the next pass is due by what the last one asked for. Milliseconds. */
@@ -208,9 +208,9 @@ export class ManagerTest<TSpec, TStatus> {
         if (decision.next === "call") await crash.at("effect-pending");
         return decision;
       },
-      settleEffect: async ({ key, outcome }) => {
+      settleEffect: async (settlement) => {
         await crash.at("provider-answered");
-        const effect = this.ledger.settle(key, outcome);
+        const effect = this.ledger.settle(settlement);
         await crash.at("effect-settled");
         return effect;
       },

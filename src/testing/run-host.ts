@@ -14,9 +14,6 @@ import type { AgentQuestion, RunHost } from "../runner/run-port.ts";
 import { askScript, type AgentScript } from "./agents.ts";
 import { TestLedger } from "./ledger.ts";
 
-/** Lines of one page of the journal. */
-const PAGE = 500;
-
 /** The server as one run sees it, in memory: journal, orders, ledger, log and agents. */
 export class TestRunHost implements RunHost {
   readonly entries: JournalEntry[] = [];
@@ -28,6 +25,8 @@ export class TestRunHost implements RunHost {
   epoch = 0;
   /** After so many more lines the runner is dead: nothing of it is written any more. */
   linesLeft = Number.POSITIVE_INFINITY;
+  /** Told of each line when it is durable. */
+  onLine: (entry: JournalEntry) => void = () => undefined;
   readonly #script: AgentScript | undefined;
   /** So many more lines are written at once; further ones wait. */
   #granted = Number.POSITIVE_INFINITY;
@@ -49,12 +48,12 @@ export class TestRunHost implements RunHost {
     return this.ledger.begin(request, 1);
   }
 
-  async settleEffect({ key, outcome }: Parameters<RunHost["settleEffect"]>[0]) {
-    return this.ledger.settle(key, outcome);
+  async settleEffect(settlement: Parameters<RunHost["settleEffect"]>[0]) {
+    return this.ledger.settle(settlement);
   }
 
-  async readJournal(after: number): Promise<JournalEntry[]> {
-    return structuredClone(this.entries.slice(after, after + PAGE));
+  async readJournal(after: number, limit: number): Promise<JournalEntry[]> {
+    return structuredClone(this.entries.slice(after, after + limit));
   }
 
   /** In the order of the calls, each durable a turn of the event loop after it was asked for. */
@@ -78,17 +77,15 @@ export class TestRunHost implements RunHost {
     return askScript(this.#script, question);
   }
 
-  async closeAgent(): Promise<void> {}
+  async closeAgent(_conversation: string): Promise<void> {}
 
   log(): void {}
 
   /** The first answer to each turn of a checkpoint wins. @throws PiWorkflowsError ALREADY_ANSWERED */
   answer(node: string, value: Json, by: string): void {
-    const ended = new Set<number>();
-    for (const entry of this.entries) {
-      if (entry.event === "succeeded" && entry.node === node) ended.add(entry.visit);
-    }
-    const ordinal = ended.size + 1;
+    const reached = [...this.#reached(node)];
+    const open = reached.findIndex(([, isOpen]) => isOpen);
+    const ordinal = (open === -1 ? reached.length : open) + 1;
     if (this.orders.answers.some((one) => one.node === node && one.ordinal === ordinal)) {
       throw new PiWorkflowsError("ALREADY_ANSWERED", `${node} was answered`);
     }
@@ -119,6 +116,7 @@ export class TestRunHost implements RunHost {
       }
       this.entries.push(entry);
       this.#take(entry);
+      this.onLine(entry);
     }
   }
 
@@ -130,12 +128,19 @@ export class TestRunHost implements RunHost {
     orders.resolutions = orders.resolutions.filter(({ visit }) => visit !== entry.visit);
     // An answer that does not fit ends as `aborted`, and the checkpoint asks again.
     if (!("kind" in entry) || entry.kind !== "checkpoint" || entry.event === "begun") return;
-    const before = this.entries.filter(
-      (other) => other.event === "succeeded" && other.node === entry.node && other !== entry,
-    );
-    const ordinal = before.length + 1;
+    const ordinal = [...this.#reached(entry.node).keys()].indexOf(entry.visit) + 1;
     orders.answers = orders.answers.filter(
       (answer) => answer.node !== entry.node || answer.ordinal !== ordinal,
     );
+  }
+
+  /** The visits of a checkpoint in the order in which it was reached, and whether each is open. */
+  #reached(node: string): Map<number, boolean> {
+    const visits = new Map<number, boolean>();
+    for (const entry of this.entries) {
+      if (!("kind" in entry) || entry.kind !== "checkpoint" || entry.node !== node) continue;
+      visits.set(entry.visit, entry.event === "begun");
+    }
+    return visits;
   }
 }

@@ -4,7 +4,7 @@ import { adviceOn, type Situation } from "../../src/cli/runs/advice.ts";
 import { answerExamples, wordAnswer } from "../../src/cli/runs/answers.ts";
 import { nodeTable, type NodeStyle } from "../../src/cli/runs/node-table.ts";
 import { runTable } from "../../src/cli/runs/table.ts";
-import { visitsOf } from "../../src/cli/runs/visits.ts";
+import { visitsOf, visitsOfRun } from "../../src/cli/runs/visits.ts";
 import { widthOf } from "../../src/model/text.ts";
 import {
   RUN_REASONS,
@@ -18,6 +18,19 @@ const NOW = 1_000_000;
 const PLAIN = createColors(false);
 
 describe("the entries of nodes, as a journal tells of them", () => {
+  it("are lost, aborted or open by how the run stands, where no line says how they ended", () => {
+    const lines = journal(
+      { event: "begun", kind: "shell", visit: 1, node: "tests", attempt: 1, at: 10 },
+      { event: "begun", kind: "checkpoint", visit: 2, node: "ask", attempt: 1, at: 10 },
+    );
+    const states = (run: Pick<RunSummary, "state" | "endedAt">) =>
+      visitsOfRun(lines, run).map(({ state, attempts }) => [state, attempts.at(-1)?.state]);
+    const same = (...all: string[]) => all.map((state) => [state, state]);
+    expect(states({ state: "running" })).toEqual(same("running", "waiting"));
+    expect(states({ state: "interrupted" })).toEqual(same("lost", "waiting"));
+    expect(states({ state: "failed", endedAt: 20 })).toEqual(same("aborted", "aborted"));
+  });
+
   it("have their attempts, with the latest one's state", () => {
     const [tests] = visitsOf(
       journal(

@@ -61,7 +61,8 @@ export class Channel {
     return {
       beginEffect: this.#call("beginEffect", (request) => host.beginEffect(request)),
       settleEffect: this.#call("settleEffect", (settlement) => host.settleEffect(settlement), true),
-      readJournal: this.#call("readJournal", (after) => host.readJournal(after)),
+      readJournal: async (after, limit) =>
+        this.#call("readJournal", () => host.readJournal(after, limit))(undefined),
       appendJournal: this.#call("appendJournal", (lines) => {
         for (const line of lines) this.#options.world.trace(`journal ${told(line)}`);
         return host.appendJournal(lines);

@@ -206,7 +206,11 @@ export async function lookAtRuns({ store }: Driver): Promise<unknown[]> {
   const { items } = await store.runs({});
   const looks = items
     .reverse()
-    .map(async ({ runId }) => [await store.run(runId), await store.journal(runId, {})]);
+    .map(async ({ runId }) => [
+      await store.run(runId),
+      await store.journal(runId, {}),
+      await store.awaited(runId),
+    ]);
   return Promise.all(looks);
 }
 

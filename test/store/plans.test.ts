@@ -143,6 +143,7 @@ async function exerciseRuns(
   await store.run(next.runId);
   await store.journal(runId, {});
   await store.journal(runId, { bodies: false });
+  await store.awaited(runId);
   await store.runLog(runId, {});
   await store.workflows();
   for (const query of [

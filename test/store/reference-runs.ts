@@ -8,6 +8,8 @@ import type {
   StoredRun,
 } from "../../src/model/run.ts";
 
+import type { AwaitedLine } from "../../src/store/runs.ts";
+
 /** A run as the reference model keeps it, beside its resource. */
 export type ModelRun = {
   workflow: string;
@@ -75,6 +77,17 @@ export function isAmbiguousVisit(run: ModelRun, visit: number): boolean {
     (entry) => entry.visit === visit && entry.event !== "begun",
   );
   return last?.event === "ambiguous";
+}
+
+/** Of each visit that waits for a person, the line with which it began to. */
+export function awaitedLines(run: ModelRun): AwaitedLine[] {
+  const since = new Map<number, AwaitedLine>();
+  for (const line of attemptLines(run)) {
+    if (line.event === "ambiguous") since.set(line.visit, line);
+    else if (line.event !== "begun") since.delete(line.visit);
+    else if (line.kind === "checkpoint") since.set(line.visit, line);
+  }
+  return [...since.values()].sort((a, b) => a.sequence - b.sequence);
 }
 
 export function ordinalFor(run: ModelRun, node: string): number {

@@ -18,6 +18,7 @@ import type { Origin, ResourceRef, StoredResource } from "../../src/model/resour
 import type { StoredRun } from "../../src/model/run.ts";
 import type { Claim, Claimed, ClaimRequest, SettleReceipt } from "../../src/store/store.ts";
 import {
+  awaitedLines,
   forgetTaken,
   hasHeard,
   isAmbiguousVisit,
@@ -589,6 +590,11 @@ export class ReferenceStore implements ModelledStore {
 
   async journal(runId: string) {
     return this.#runs().find(({ uid }) => uid === runId)?.run.journal ?? [];
+  }
+
+  async awaited(runId: string) {
+    const found = this.#runs().find(({ uid }) => uid === runId);
+    return found ? awaitedLines(found.run) : [];
   }
 
   #runs(): RunResource[] {

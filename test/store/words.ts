@@ -124,6 +124,7 @@ export type ModelledStore = Pick<
   | "retryRun"
   | "run"
   | "runs"
+  | "awaited"
   | "journal"
   | "close"
 >;

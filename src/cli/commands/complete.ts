@@ -1,6 +1,7 @@
 import { candidatesFor, type Candidates } from "../completion.ts";
 import { listAll } from "../find.ts";
 import type { Cli } from "../invocation.ts";
+import { printable } from "../../model/text.ts";
 import { shortId } from "../runs/ids.ts";
 import { GLOBAL_FLAGS } from "../program.ts";
 import type { Action } from "../verb.ts";
@@ -16,7 +17,11 @@ export const run: Action<object> = async (cli, _options, ...words) => {
   const found = candidates.kind === "words" ? candidates.words : await lookUp(cli, candidates);
   const typed = words.at(-1) ?? "";
   for (const { word, about } of found) {
-    if (word.startsWith(typed) || word.startsWith(":")) cli.output.line(`${word}\t${about}`);
+    // Spelled it would be another word, and with a line end it would be two.
+    if (printable(word) !== word) continue;
+    if (word.startsWith(typed) || word.startsWith(":")) {
+      cli.output.line(`${word}\t${printable(about)}`);
+    }
   }
 };
 

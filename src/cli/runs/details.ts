@@ -8,10 +8,11 @@ import {
   type RunSummary,
   type StoredRun,
 } from "../../model/run.ts";
+import { questionOf } from "../../model/question.ts";
 import type { QueueEntry } from "../../model/queue.ts";
 import type { RunReader } from "../../store/runs.ts";
 import type { StoreReader } from "../../store/store.ts";
-import { visitsOf, type AttemptState, type NodeVisit } from "./visits.ts";
+import { visitsOfRun, type NodeVisit } from "./visits.ts";
 
 /** A run with what can be told of its nodes. */
 export type RunDetails = {
@@ -28,15 +29,18 @@ export type RunDetails = {
 
 /** Reads a run with its journal; without `bodies` it has no inputs and outputs of nodes. */
 export async function readRunDetails(
-  reader: RunReader & Pick<StoreReader, "queue">,
+  reader: StoreReader,
   run: StoredRun,
   { bodies }: { bodies: boolean },
 ): Promise<RunDetails> {
   const journal = await readJournal(reader, run.runId, { bodies });
-  const nodes = closed(visitsOf(journal), run);
+  const nodes = visitsOfRun(journal, run);
   const accepted = await workflowOf(reader, run);
   const workflow = accepted?.digest === run.digest ? accepted : undefined;
-  const questions = await openQuestions(reader, journal, { run, nodes, workflow });
+  const asked = hasEnded(run) ? [] : await reader.awaited(run.runId);
+  const questions = asked
+    .filter(({ event }) => event === "begun")
+    .map((line) => questionOf(run.runId, line, workflow?.graph.nodes[line.node]));
   const secretPaths = accepted?.secretPaths ?? [];
   const [queue] = hasEnded(run) ? [] : await reader.queue({ uid: run.runId });
   return {
@@ -47,25 +51,6 @@ export async function readRunDetails(
     ...(queue ? { queue } : {}),
     ...(workflow ? { workflow } : {}),
   };
-}
-
-/** With the end of a run ends what was open, though no line of its journal says so. */
-function closed(nodes: NodeVisit[], run: StoredRun): NodeVisit[] {
-  const { endedAt } = run;
-  if (endedAt === undefined) return nodes;
-  const isOpen = ({ state }: { state: AttemptState }) => state === "running" || state === "waiting";
-  return nodes.map((visit) =>
-    isOpen(visit)
-      ? {
-          ...visit,
-          state: "aborted",
-          endedAt,
-          attempts: visit.attempts.map((attempt) =>
-            isOpen(attempt) ? { ...attempt, state: "aborted", endedAt } : attempt,
-          ),
-        }
-      : visit,
-  );
 }
 
 /** A journal from `after` on, page by page. */
@@ -99,51 +84,4 @@ export function schemaOfNode(
   node: string,
 ): JsonSchema | undefined {
   return workflow?.graph.nodes[node]?.outputSchema;
-}
-
-/** The questions that wait for an answer, in the order in which they were asked. */
-async function openQuestions(
-  reader: RunReader,
-  journal: readonly JournalEntry[],
-  { run, nodes, workflow }: Asked,
-): Promise<RunQuestion[]> {
-  const questions: RunQuestion[] = [];
-  for (const { visit, node, kind, state, startedAt } of nodes) {
-    if (kind !== "checkpoint" || state !== "waiting" || hasEnded(run)) continue;
-    const begun = journal.findLast((entry) => entry.event === "begun" && entry.visit === visit);
-    const schema = schemaOfNode(workflow, node);
-    questions.push({
-      runId: run.runId,
-      visit,
-      node,
-      message: (await messageOf(reader, run.runId, begun)) ?? run.message ?? node,
-      ...(schema ? { schema } : {}),
-      askedAt: startedAt,
-    });
-  }
-  return questions;
-}
-
-type Asked = {
-  run: StoredRun;
-  nodes: readonly NodeVisit[];
-  workflow: WorkflowRecord | undefined;
-};
-
-/** A checkpoint's `begun` keeps its message as its input, which is read here where it was not. */
-async function messageOf(
-  reader: Pick<RunReader, "journal">,
-  runId: string,
-  begun: JournalEntry | undefined,
-): Promise<string | undefined> {
-  if (begun === undefined) return undefined;
-  const [entry] = await reader.journal(runId, {
-    after: begun.sequence - 1,
-    limit: 1,
-    bodies: true,
-  });
-  const input = entry?.event === "begun" ? entry.input : undefined;
-  if (typeof input === "string") return input;
-  const message = (input as { message?: unknown } | null | undefined)?.message;
-  return typeof message === "string" ? message : undefined;
 }

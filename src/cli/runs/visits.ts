@@ -1,6 +1,6 @@
 import type { Json } from "../../model/canonical.ts";
 import type { NodeKind } from "../../model/graph.ts";
-import type { AttemptRef, JournalEntry, NodeError } from "../../model/run.ts";
+import type { AttemptRef, JournalEntry, NodeError, RunSummary } from "../../model/run.ts";
 
 /** How an attempt stands. */
 export const ATTEMPT_STATES = [
@@ -24,7 +24,7 @@ export const ATTEMPT_WORDS: Readonly<Record<AttemptState, string>> = {
   aborted: "It was called off: by a pause, a cancel, or the failure of a branch beside it.",
   ambiguous:
     "Its runner ended in the middle of it, and it must not be done twice: a person says how it ended.",
-  lost: "Its runner ended in the middle of it, and it was made again.",
+  lost: "Its runner ended in the middle of it; as the run goes on, it is made again.",
   released: "A person said that it was not done, and is to be made again.",
 };
 
@@ -68,6 +68,32 @@ export function visitsOf(journal: readonly JournalEntry[]): NodeVisit[] {
     if (!entry.compensation) summarize(visit);
   }
   return [...visits.values()];
+}
+
+/**
+ * The same of a run as it stands: with its end ends what was open, though no line of its journal says
+ * so, and where it is interrupted, nothing of it runs.
+ */
+export function visitsOfRun(
+  journal: readonly JournalEntry[],
+  { state: runState, endedAt }: Pick<RunSummary, "state" | "endedAt">,
+): NodeVisit[] {
+  const nodes = visitsOf(journal);
+  if (runState === "interrupted") loseUnended(nodes);
+  if (endedAt === undefined) return nodes;
+  const isOpen = ({ state }: { state: AttemptState }) => state === "running" || state === "waiting";
+  return nodes.map((visit) =>
+    isOpen(visit)
+      ? {
+          ...visit,
+          state: "aborted",
+          endedAt,
+          attempts: visit.attempts.map((attempt) =>
+            isOpen(attempt) ? { ...attempt, state: "aborted", endedAt } : attempt,
+          ),
+        }
+      : visit,
+  );
 }
 
 type AttemptEntry = Extract<JournalEntry, AttemptRef>;

@@ -36,7 +36,8 @@ export async function waitForRun(
     );
     return INTERRUPTED;
   }
-  const details = await readRunDetails(client, await runAt(client, run.runId), { bodies: false });
+  const reader = await cli.reader();
+  const details = await readRunDetails(reader, await runAt(client, run.runId), { bodies: false });
   const { run: shown, nodes, questions } = presentableRun(details, false);
   const now = Date.now();
   const advice = adviceOn({ run: shown, questions, nodes, serverRuns: true, now });

@@ -280,7 +280,7 @@ export class RunEngine {
     const line = this.#progress.history.lineOf(visit);
     if (line === undefined) return undefined;
     await this.#progress.journal.durable();
-    const [entry] = await this.#options.host.readJournal(line - 1);
+    const [entry] = await this.#options.host.readJournal(line - 1, 1);
     return entry?.event === "succeeded" ? entry.output : undefined;
   }
 

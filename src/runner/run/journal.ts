@@ -8,7 +8,7 @@ export async function forEachEntry(
   visit: (entry: JournalEntry) => void,
 ): Promise<void> {
   for (let after = 0; ;) {
-    const page = await host.readJournal(after);
+    const page = await host.readJournal(after, LIMITS.journalPage);
     for (const entry of page) visit(entry);
     const last = page.at(-1);
     if (last === undefined) return;

@@ -8,7 +8,7 @@ import { parentOf, type Changes } from "../changes.ts";
 import type { Handlers } from "../handlers.ts";
 import type { RunApi } from "../run-protocol.ts";
 import type { ValueCheck } from "./check.ts";
-import { openPoints, questionsOf } from "./questions.ts";
+import { questionsOf } from "./questions.ts";
 import type { WorkflowRegistry } from "./registry.ts";
 
 /** What the routes about runs work on. */
@@ -120,8 +120,10 @@ function orderHandlers(services: RunHandlerServices): Pick<RunHandlers, OrderRou
     },
     resolveRun: async ({ runId, visit, resolution }) => {
       const run = await runOf(store, runId);
-      const { ambiguous } = await openPoints(store, runId);
-      const found = ambiguous.filter((entry) => entry.visit === (visit ?? entry.visit));
+      const lines = await store.awaited(runId);
+      const found = lines.filter(
+        (line) => line.event === "ambiguous" && line.visit === (visit ?? line.visit),
+      );
       const [attempt] = found;
       if (!attempt || found.length > 1) throw notOneAttempt(run, found);
       if (resolution.outcome === "succeeded") {
@@ -141,13 +143,11 @@ async function answered(
   node: string | undefined,
 ): Promise<string> {
   if (node === undefined) {
-    const { checkpoints } = await openPoints(store, run.runId);
-    const [open] = checkpoints;
-    if (open && checkpoints.length === 1) return open.node;
-    throw notOneQuestion(
-      run,
-      checkpoints.map((entry) => entry.node),
-    );
+    const lines = await store.awaited(run.runId);
+    const open = lines.filter(({ event }) => event === "begun").map((line) => line.node);
+    const [only] = open;
+    if (only !== undefined && open.length === 1) return only;
+    throw notOneQuestion(run, open);
   }
   const graph = (await definitionOf(run))?.graph;
   if (!graph || graph.nodes[node]?.kind === "checkpoint") return node;

@@ -29,8 +29,7 @@ export function createRunHost(
   );
   const port: RunHost = {
     secrets: mask.secrets,
-    readJournal: (after) =>
-      store.journal(run.runId, { after, limit: LIMITS.journalPage, bodies: true }),
+    readJournal: (after, limit) => store.journal(run.runId, { after, limit, bodies: true }),
     appendJournal: (entries) =>
       guarded(() =>
         store.appendJournal(

@@ -16,7 +16,7 @@ const score = agent({
 });
 const answers = (...values: unknown[]) => {
   const host = new MemoryRunHost();
-  host.answer = () => ({ state: "answered", value: values.shift() as never });
+  host.agent = () => ({ state: "answered", value: values.shift() as never });
   return host;
 };
 
@@ -81,7 +81,7 @@ describe("an agent", () => {
     "that gives no answer fails its node: %s",
     async (reason) => {
       const host = new MemoryRunHost();
-      host.answer = (): AgentAnswer => ({
+      host.agent = (): AgentAnswer => ({
         state: "failed",
         reason,
         message: "why",
@@ -98,7 +98,7 @@ describe("an agent", () => {
     const asked = gate();
     const closed = gate();
     const host = new MemoryRunHost();
-    host.answer = async () => {
+    host.agent = async () => {
       asked.open();
       await closed.opened;
       return { state: "failed", reason: "Cancelled", message: "closed", retryable: true };

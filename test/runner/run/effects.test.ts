@@ -92,7 +92,7 @@ describe("an effect of a node", () => {
 
   it("E-7: that is too young to be seen is waited for", async () => {
     const time = handClock();
-    const host = new MemoryRunHost(() => time.now());
+    const host = new MemoryRunHost(time);
     let observed = 0;
     const options = {
       consistencyWindowMs: 5_000,

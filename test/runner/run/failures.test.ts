@@ -176,6 +176,8 @@ describe("a run past its deadline", () => {
       ending: { state: "failed", reason: "DeadlineExceeded" },
     });
     expect(undone).toEqual(["branch"]);
+    // What is to be undone is one line of the journal, and no more is read.
+    expect(host.reads.at(-1)).toBe(1);
     expect(host.story).toEqual([
       "begun made",
       "succeeded made",

@@ -57,7 +57,7 @@ it("a run whose runner is killed at any line of its journal ends as it would hav
   for (let killedAt = 1; killedAt <= 18; killedAt += 3) {
     for (const name of ["seed", "keys", "manual"]) writeFileSync(path.join(test.home, name), "");
     const host = new MemoryRunHost();
-    host.answer = () => ({ state: "answered", value: { ok: true } });
+    host.agent = () => ({ state: "answered", value: { ok: true } });
     host.orders.answers.push({ node: "ask", ordinal: 1, value: "yes", by: "ann" });
     host.onLine = ({ sequence, epoch }) => {
       if (sequence !== killedAt || epoch !== 1) return;

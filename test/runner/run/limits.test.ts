@@ -45,7 +45,7 @@ describe("the limits of runs", () => {
 
   it("LIMITS.nodeOutput: a prompt may have so much, and not one byte more", async () => {
     const host = new MemoryRunHost();
-    host.answer = () => ({ state: "answered", value: "ok" });
+    host.agent = () => ({ state: "answered", value: "ok" });
     const node = (bytes: number) => agent({ prompt: () => "x".repeat(bytes), output: z.string() });
     const whole = await run(chain({ node: node(LIMITS.nodeOutput) }), { host });
     expect(whole.outcome).toMatchObject({ ending: { state: "succeeded" } });

@@ -92,7 +92,7 @@ describe("a run", () => {
       },
     });
     const host = new MemoryRunHost();
-    host.answer = () => ({ state: "answered", value: { even: true } });
+    host.agent = () => ({ state: "answered", value: { even: true } });
     host.orders.answers.push({ node: "ask", ordinal: 1, value: "ok", by: "ann" });
 
     const { outcome } = await run(workflow, { host, input: { n: 1 } });

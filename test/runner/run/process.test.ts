@@ -76,7 +76,7 @@ describe("a run in a runner", () => {
         edges: { fork: parallel(names, { join: "join" }), join: end("done"), ...Object.fromEntries(names.map((name) => [name, "join"])) },
         exits: { done: ({ output }) => names.map((name) => output(nodes[name])).join("") } };`);
     const host = new MemoryRunHost();
-    host.answer = ({ prompt }) => ({ state: "answered", value: prompt.slice(1) });
+    host.agent = ({ prompt }) => ({ state: "answered", value: prompt.slice(1) });
     expect(await test.execute(host).outcome).toMatchObject({
       ending: { output: Array.from({ length: 40 }, (_, i) => `${i}`).join("") },
     });

@@ -119,7 +119,7 @@ const EXPECTED = [2, 3, "keyed", { ok: true }, "hi", "sent", "yes"];
 
 function hostOf(): MemoryRunHost {
   const host = new MemoryRunHost();
-  host.answer = () => ({ state: "answered", value: { ok: true } });
+  host.agent = () => ({ state: "answered", value: { ok: true } });
   host.orders.answers.push({ node: "ask", ordinal: 1, value: "yes", by: "ann" });
   return host;
 }

@@ -233,6 +233,29 @@ function passSuite(begin: Start): void {
     expect(await driver.store.run(runId)).toMatchObject({ entries: 3, epochs: 2 });
   });
 
+  it("tells since which lines it waits for a person, with what was asked", async () => {
+    const driver = await begin();
+    const { claim, run } = await driver.started();
+    const push = { node: "push", kind: "action" } as const;
+    const other = { node: "other" } as const;
+    await driver.store.appendJournal(claim, [
+      line("begun", 1),
+      line("begun", 2, push),
+      line("aborted", 1),
+      { ...line("begun", 1), input: { message: "Sure?" } } as ReturnType<typeof line>,
+      line("begun", 3, other),
+      line("ambiguous", 2, push),
+      line("succeeded", 3, other),
+    ]);
+    expect(await driver.store.awaited(run.runId)).toMatchObject([
+      { sequence: 4, event: "begun", visit: 1, node: "ask", input: { message: "Sure?" } },
+      { sequence: 6, event: "ambiguous", visit: 2, node: "push" },
+    ]);
+    await driver.store.appendJournal(claim, [line("succeeded", 1), line("released", 2, push)]);
+    expect(await driver.store.awaited(run.runId)).toEqual([]);
+    expect(await driver.store.awaited("none")).toEqual([]);
+  });
+
   it("has effects like any resource, by its uid", async () => {
     const driver = await begin();
     const claimed = await driver.started();

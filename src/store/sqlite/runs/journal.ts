@@ -2,7 +2,7 @@ import type { Json } from "../../../model/canonical.ts";
 import { PiWorkflowsError } from "../../../model/errors.ts";
 import { byteLength, LIMITS } from "../../../model/limits.ts";
 import type { AttemptRef, JournalEntry, JournalInput } from "../../../model/run.ts";
-import type { JournalQuery } from "../../runs.ts";
+import type { AwaitedLine, JournalQuery } from "../../runs.ts";
 import type { Claim } from "../../store.ts";
 import { leaseLost } from "../errors.ts";
 import type { Transaction } from "../transaction.ts";
@@ -144,7 +144,7 @@ const PAGE_BYTES = LIMITS.journalInFlight;
  */
 export function readJournal(reader: Reader, runId: string, query: JournalQuery): JournalEntry[] {
   const { after = 0, limit = LIMITS.page, bodies = true } = query;
-  const id = reader.get<{ id: number }>("SELECT id FROM resource WHERE uid = ?", runId)?.id;
+  const id = idOf(reader, runId);
   if (id === undefined) return [];
   const last = bodies ? lastInPage(reader, { id, after, limit }) : Number.MAX_SAFE_INTEGER;
   return reader
@@ -158,6 +158,30 @@ export function readJournal(reader: Reader, runId: string, query: JournalQuery):
       limit,
     )
     .map(toEntry);
+}
+
+/** The lines since which a run waits for a person, oldest first. */
+export function readAwaited(reader: Reader, runId: string): AwaitedLine[] {
+  const id = idOf(reader, runId);
+  if (id === undefined) return [];
+  return reader
+    .all<LineRow>(
+      `SELECT ${LINE_COLUMNS}, input, output FROM journal
+       WHERE resource_id = ? AND sequence IN (SELECT
+         (SELECT line.sequence FROM journal line WHERE line.resource_id = asked.resource_id
+            AND line.visit = asked.visit
+            AND line.event = CASE asked.about WHEN 'checkpoint' THEN 'begun' ELSE 'ambiguous' END
+          ORDER BY line.sequence DESC LIMIT 1)
+         FROM question asked WHERE asked.resource_id = ? AND asked.open = 1)
+       ORDER BY sequence`,
+      id,
+      id,
+    )
+    .map((row) => toEntry(row) as AwaitedLine);
+}
+
+function idOf(reader: Reader, runId: string): number | undefined {
+  return reader.get<{ id: number }>("SELECT id FROM resource WHERE uid = ?", runId)?.id;
 }
 
 function lastInPage(

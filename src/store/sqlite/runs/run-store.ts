@@ -4,7 +4,7 @@ import type { Connection } from "../connection.ts";
 import type { GroupCommit } from "../group.ts";
 import { cancel } from "./cancel.ts";
 import { childOf, ensureChildRun, retryRun, startRun } from "./create.ts";
-import { appendJournal, readJournal } from "./journal.ts";
+import { appendJournal, readAwaited, readJournal } from "./journal.ts";
 import { listRuns } from "./listing.ts";
 import { appendRunLog, readRunLog } from "./log.ts";
 import { answerRun, cancelRun, pauseRun, resolveRun, resumeRun, runOrders } from "./orders.ts";
@@ -65,6 +65,7 @@ export function runReads(
     run: (runId) => read(() => readRun(connection, runId)),
     runs: (query) => read(() => listRuns(connection, query)),
     journal: (runId, query) => read(() => readJournal(connection, runId, query)),
+    awaited: (runId) => read(() => readAwaited(connection, runId)),
     runLog: (runId, query) => read(() => readRunLog(connection, runId, query)),
   };
 }
