@@ -34,7 +34,7 @@ process.env.KILLED_RUNS ??= "20";
 process.env.SIMULATION_SEEDS ??= "150";
 // Of each of four areas, of a hundred commands.
 process.env.MODEL_STORIES ??= "25";
-process.env.KILLS ??= "20";
+process.env.KILLS ??= "100";
 rmSync(REPORT, { force: true });
 mkdirSync(".test-results", { recursive: true });
 const status = run("node_modules/.bin/vitest", [

@@ -21,11 +21,14 @@ export type Campaign = {
 };
 
 const SHARES: readonly [Victim, number][] = [
-  ["server", 0.25],
+  ["server", 0.2],
   ["resolver", 0.25],
-  ["runner", 0.5],
+  ["runner", 0.55],
 ];
 const MANAGER = "maker";
+/** How often a server is killed again while it starts, and how long into its start at most. Milliseconds. */
+const AGAIN = 0.5;
+const START_MS = 400;
 /** The longest wait for a moment at which there is somebody to kill, and past it. Milliseconds. */
 const LOOK_MS = 5_000;
 const LATER_MS = 60;
@@ -53,15 +56,14 @@ export class Killer {
     await this.#server.start();
     await this.#server.client.syncEnable({ project: this.#project, workingTree: true });
     await this.#server.client.syncNow(this.#project);
-    for (let count = 1; count <= kills; count += 1) {
+    while (this.#killed < kills) {
       const victim = this.#choose();
       if (victim === "resolver") this.#save();
       else await this.#want();
       await this.#kill(victim);
-      this.#look(count);
     }
     await this.#settle();
-    this.#look(kills + 1);
+    this.#check();
     const made = this.#provider.made().size;
     const { code, signal } = await this.#server.end("SIGTERM");
     if (code !== 0) this.#breaches.push(`the stop ended with ${code ?? signal}`);
@@ -110,9 +112,12 @@ export class Killer {
     const later = this.#random() * LATER_MS;
     if (victim === "server") {
       await sleep(later);
-      await this.#server.end("SIGKILL");
-      this.#kills.server += 1;
-      this.#damage();
+      await this.#killServer();
+      while (this.#random() < AGAIN) {
+        await this.#server.launch();
+        await sleep(this.#random() * START_MS);
+        await this.#killServer();
+      }
       await this.#server.start();
       return;
     }
@@ -128,17 +133,27 @@ export class Killer {
     const one = all[Math.floor(this.#random() * all.length)];
     if (one === undefined || !send(one, "SIGKILL")) return this.#kill(victim);
     this.#kills[victim] += 1;
-    this.#damage();
+    this.#check();
   }
 
-  #damage(): void {
-    for (const what of this.#server.damage()) this.#breaches.push(`damage: ${what}`);
+  async #killServer(): Promise<void> {
+    await this.#server.end("SIGKILL");
+    this.#kills.server += 1;
+    this.#check();
   }
 
-  /** At most once, at every moment. */
-  #look(count: number): void {
+  get #killed(): number {
+    const { server, runner, resolver } = this.#kills;
+    return server + runner + resolver;
+  }
+
+  /** After each kill: the database is sound, and by the provider's log each thing was made at most once. */
+  #check(): void {
+    for (const what of this.#server.damage()) {
+      this.#breaches.push(`damage after kill ${this.#killed}: ${what}`);
+    }
     for (const [id, times] of this.#provider.made()) {
-      if (times > 1) this.#breaches.push(`${id} was made ${times} times by kill ${count}`);
+      if (times > 1) this.#breaches.push(`${id} was made ${times} times by kill ${this.#killed}`);
     }
   }
 
