@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { awaitQuiet, awaitSettled, type Settling } from "../../src/runner/pi/settle.ts";
-import type { PiRecord, PiResponse } from "../../src/runner/pi/wire.ts";
+import { responseOf, type PiRecord, type PiResponse } from "../../src/runner/pi/wire.ts";
 
-const IDLE: PiResponse = { success: true, data: { isStreaming: false, isCompacting: false } };
+const state = (isStreaming: boolean): PiResponse =>
+  responseOf({ type: "response", success: true, data: { isStreaming, isCompacting: false } });
+const IDLE = state(false);
 
 /** After which of the records it counted as settled; undefined where never. */
 async function settledAfter(
@@ -35,10 +37,9 @@ describe("the end of what follows a prompt", () => {
 
   it("comes after the tries that follow, whether they succeed or not", async () => {
     const tries = ["agent_start", "agent_end", "auto_retry_start", "agent_start", "agent_end"];
-    const streaming = { success: true, data: { isStreaming: true } };
     // The records that belong together come in one turn of Pi: before the answer to a question.
     const together = (records: string[]): Settling => {
-      const settling = quiet(streaming);
+      const settling = quiet(state(true));
       for (const type of records) settling.take({ type });
       return settling;
     };

@@ -2,7 +2,7 @@ import type { AgentAnswer, AgentFault } from "../../model/agent.ts";
 import type { Json } from "../../model/canonical.ts";
 import { byteLength, LIMITS } from "../../model/limits.ts";
 import { ANSWER_TOOL } from "./answer-tool.ts";
-import { textOf, type PiMessage, type PiRecord, type PiToolEnd } from "./wire.ts";
+import { messageOf, toolEndOf, type PiMessage, type PiRecord } from "./wire.ts";
 
 /** An answer that is none, and why. */
 export function failed(reason: AgentFault, message: string, retryable = true): AgentAnswer {
@@ -32,7 +32,7 @@ export class AnswerWatch {
         if (this.#answer) this.#abort();
         return;
       case "message_end":
-        return this.#onMessage(record.message as PiMessage | undefined);
+        return this.#onMessage(messageOf(record));
       default:
     }
   }
@@ -51,11 +51,11 @@ export class AnswerWatch {
   }
 
   #onSubmitted(record: PiRecord): void {
-    const { isError, result } = record as PiToolEnd;
+    const { isError, text, result } = toolEndOf(record);
     if (record.isCut === true) return this.#tooLarge();
-    if (isError === true) {
+    if (isError) {
       // Pi appends the arguments; the transcript has them.
-      this.#refused = textOf(result?.content).split("\n\nReceived arguments:")[0] as string;
+      this.#refused = text.split("\n\nReceived arguments:")[0] as string;
       this.#refusals += 1;
       if (this.#refusals <= LIMITS.agentCorrections) return;
       const times = `${this.#refusals} times`;
@@ -65,9 +65,10 @@ export class AnswerWatch {
       );
       return this.#abort();
     }
-    const value = result?.details?.result as Json;
-    if (byteLength(JSON.stringify(value)) > LIMITS.nodeOutput) return this.#tooLarge();
-    this.#answer = { state: "answered", value };
+    // Of another tool of that name.
+    if (result === undefined) return;
+    if (byteLength(JSON.stringify(result)) > LIMITS.nodeOutput) return this.#tooLarge();
+    this.#answer = { state: "answered", value: result as Json };
   }
 
   #tooLarge(): void {
@@ -75,9 +76,9 @@ export class AnswerWatch {
     this.#answer = failed("TooLarge", message);
   }
 
-  #onMessage(message: PiMessage | undefined): void {
-    if (message?.role !== "assistant") return;
-    const isError = message.stopReason === "error";
-    this.#modelError = isError ? (message.errorMessage ?? "it gave no reason") : undefined;
+  #onMessage({ role, stopReason, errorMessage }: PiMessage): void {
+    if (role !== "assistant") return;
+    const isError = stopReason === "error";
+    this.#modelError = isError ? (errorMessage ?? "it gave no reason") : undefined;
   }
 }

@@ -228,5 +228,5 @@ function surroundingsOf({ tools, model, cwd }: AgentRequest): Surroundings {
 async function promptOnce(process: PiProcess, message: string): Promise<string | undefined> {
   const response = await process.request({ type: "prompt", message });
   if (response?.success === false) return response.error ?? "it gave no reason";
-  return response?.data?.disposition === "handled" ? "it took it for a command" : undefined;
+  return response?.disposition === "handled" ? "it took it for a command" : undefined;
 }

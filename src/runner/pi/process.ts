@@ -8,7 +8,7 @@ import { groupEnded, signalGroup } from "../process-group.ts";
 import { RUNNER_TOKEN } from "../spawn.ts";
 import type { PiLimits } from "./agents.ts";
 import { createLineReader } from "./lines.ts";
-import { parseRecord, type PiCommand, type PiRecord, type PiResponse } from "./wire.ts";
+import { parseRecord, responseOf, type PiCommand, type PiRecord, type PiResponse } from "./wire.ts";
 
 /** How to start a Pi. */
 export type PiStart = {
@@ -160,8 +160,9 @@ export class PiProcess {
   }
 
   #onResponse(record: PiRecord): void {
-    const id = String(record.id);
-    this.#answers.get(id)?.(record as unknown as PiResponse);
+    const response = responseOf(record);
+    const { id = "" } = response;
+    this.#answers.get(id)?.(response);
     this.#answers.delete(id);
   }
 

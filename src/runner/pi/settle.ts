@@ -35,7 +35,7 @@ export function awaitQuiet(ask: () => Promise<PiResponse | undefined>): Settling
       const state = await ask();
       if (underWay.size > 0) return;
       // Without a state Pi has ended, which others see.
-      if (!state?.data?.isStreaming && !state?.data?.isCompacting) return settle();
+      if (state?.isBusy !== true) return settle();
     }
   };
   return {

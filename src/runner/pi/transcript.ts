@@ -2,7 +2,7 @@ import { CUT, LIMITS, truncate } from "../../model/limits.ts";
 import { redactText } from "../../model/redact.ts";
 import { maskSecrets } from "../../model/secret-text.ts";
 import { ANSWER_TOOL } from "./answer-tool.ts";
-import { textOf, type PiMessage, type PiRecord, type PiToolEnd } from "./wire.ts";
+import { messageOf, toolEndOf, wordOf, type PiRecord } from "./wire.ts";
 
 /** Bytes that a transcript has of a tool's arguments and of its result. */
 const ARGUMENTS = 512;
@@ -38,13 +38,13 @@ export function createTranscript(
 function textOfEvent(record: PiRecord): string | undefined {
   switch (record.type) {
     case "message_end":
-      return textOfMessage(record.message as PiMessage | undefined);
+      return textOfMessage(record);
     case "tool_execution_start":
-      return `⚙ ${String(record.toolName)} ${short(record.args, ARGUMENTS)}`;
+      return `⚙ ${wordOf(record.toolName)} ${short(record.args, ARGUMENTS)}`;
     case "tool_execution_end":
-      return textOfResult(record as PiToolEnd);
+      return textOfResult(record);
     case "auto_retry_start":
-      return `↻ asking the model again (${String(record.attempt)}): ${String(record.errorMessage)}`;
+      return `↻ asking the model again (${wordOf(record.attempt)}): ${wordOf(record.errorMessage)}`;
     case "compaction_start":
       return "↻ shortening the conversation";
     default:
@@ -52,18 +52,18 @@ function textOfEvent(record: PiRecord): string | undefined {
   }
 }
 
-function textOfMessage(message: PiMessage | undefined): string | undefined {
-  if (message?.role !== "assistant") return undefined;
-  if (message.stopReason === "error") return `✗ ${message.errorMessage ?? "the model failed"}`;
-  const text = textOf(message.content).trim();
-  return text === "" ? undefined : text;
+function textOfMessage(record: PiRecord): string | undefined {
+  const { role, text, stopReason, errorMessage } = messageOf(record);
+  if (role !== "assistant") return undefined;
+  if (stopReason === "error") return `✗ ${errorMessage ?? "the model failed"}`;
+  return text.trim() === "" ? undefined : text.trim();
 }
 
-function textOfResult({ toolName, isError, result }: PiToolEnd): string | undefined {
+function textOfResult(record: PiRecord): string | undefined {
+  const { toolName, isError, text } = toolEndOf(record);
   // The answer stands with the node that asked.
-  if (toolName === ANSWER_TOOL && isError !== true) return undefined;
-  const text = truncate(textOf(result?.content).trim(), RESULT);
-  return `${isError === true ? "✗" : "  "} ${text}`;
+  if (toolName === ANSWER_TOOL && !isError) return undefined;
+  return `${isError ? "✗" : "  "} ${truncate(text.trim(), RESULT)}`;
 }
 
 function short(value: unknown, bytes: number): string {

@@ -11,24 +11,30 @@ export type PiRecord = { type: string } & Record<string, unknown>;
 
 /** A response to a command. */
 export type PiResponse = {
+  id: string | undefined;
   success: boolean;
-  error?: string;
-  data?: { isStreaming?: boolean; isCompacting?: boolean; disposition?: string };
+  error: string | undefined;
+  /** Of `get_state`: whether it is at work. */
+  isBusy: boolean;
+  /** Of `prompt`: what became of it. */
+  disposition: string | undefined;
 };
 
 /** A message of the conversation, as `message_end` has it. */
 export type PiMessage = {
-  role?: string;
-  content?: string | { type: string; text?: string; name?: string; arguments?: unknown }[];
-  stopReason?: string;
-  errorMessage?: string;
+  role: string | undefined;
+  text: string;
+  stopReason: string | undefined;
+  errorMessage: string | undefined;
 };
 
 /** The end of a tool call. */
 export type PiToolEnd = {
-  toolName?: string;
-  isError?: boolean;
-  result?: { content?: { type: string; text?: string }[]; details?: { result?: unknown } };
+  toolName: string | undefined;
+  isError: boolean;
+  text: string;
+  /** What `submit_result` took. */
+  result: unknown;
 };
 
 /**
@@ -60,14 +66,60 @@ export function parseRecord(line: string, isCut: boolean): PiRecord | undefined 
 }
 
 function isRecord(value: unknown): value is PiRecord {
-  return typeof value === "object" && value !== null && "type" in value
-    ? typeof value.type === "string"
-    : false;
+  return typeof membersOf(value)["type"] === "string";
+}
+
+// An agent's extensions write into what it says: a member may hold anything, or not be there.
+
+/** @see PiResponse */
+export function responseOf(record: PiRecord): PiResponse {
+  const { isStreaming, isCompacting, disposition } = membersOf(record["data"]);
+  return {
+    id: wordOf(record["id"]),
+    success: record["success"] !== false,
+    error: wordOf(record["error"]),
+    isBusy: isStreaming === true || isCompacting === true,
+    disposition: wordOf(disposition),
+  };
+}
+
+/** @see PiMessage */
+export function messageOf(record: PiRecord): PiMessage {
+  const { role, content, stopReason, errorMessage } = membersOf(record["message"]);
+  return {
+    role: wordOf(role),
+    text: textOf(content),
+    stopReason: wordOf(stopReason),
+    errorMessage: wordOf(errorMessage),
+  };
+}
+
+/** @see PiToolEnd */
+export function toolEndOf(record: PiRecord): PiToolEnd {
+  const { content, details } = membersOf(record["result"]);
+  return {
+    toolName: wordOf(record["toolName"]),
+    isError: record["isError"] === true,
+    text: textOf(content),
+    result: membersOf(details)["result"],
+  };
+}
+
+/** A text or number; undefined for what is neither. */
+export function wordOf(value: unknown): string | undefined {
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 }
 
 /** The text of a message or of a tool's result. */
-export function textOf(content: PiMessage["content"]): string {
+function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
-  return content.map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
+  return content
+    .map(membersOf)
+    .map(({ type, text }) => (type === "text" ? (wordOf(text) ?? "") : ""))
+    .join("");
+}
+
+function membersOf(value: unknown): Partial<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? value : {};
 }
