@@ -5,7 +5,7 @@ export type Step = { kind: "member"; name: string } | { kind: "item" };
 
 // The forms that joinPath and itemPath write, and `[]` and `*` of a secret path.
 const STEP =
-  /\.?(?<name>[A-Za-z_$][\w$]*|\*)|\[(?<quoted>"(?:[^"\\]|\\.)*")\]|\[(?:\d*|(?:key|id|name)=(?:"(?:[^"\\]|\\.)*"|[^\]"]*))\]/y;
+  /\.?(?<name>[A-Za-z_$][\w$]*|\*)|\[(?<quoted>"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*")\]|\[(?:\d*|(?:key|id|name)=(?:"(?:[^"\\]|\\.)*"|[^\]"]*))\]/y;
 
 /**
  * Reads a field path: `users[].password`, `steps[name=build].run`, `env["a b"]`. In a secret path

@@ -2,7 +2,9 @@ import type { FieldPath } from "./json-tree.ts";
 
 type Step = (part: string | number) => boolean;
 
-const STEP = /\.?([A-Za-z_$][\w$]*)|\.?(\*)|\[("(?:[^"\\]|\\.)*")\]|(\[\])/g;
+// What is in quotes is as JSON writes texts; a step that is none is passed over.
+const STEP =
+  /\.?([A-Za-z_$][\w$]*)|\.?(\*)|\[("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*")\]|(\[\])/g;
 
 /** The steps of a secret path as json-schema.ts writes it: `users[].password`, `headers.*`. */
 function stepsOf(secret: string): Step[] {

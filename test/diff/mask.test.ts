@@ -110,6 +110,12 @@ describe("a masked plan", () => {
     );
   });
 
+  it("hides everything where a secret path quotes what is no text", () => {
+    for (const path of ['a["\\q"]', 'a["b\nc"]', 'a["\\u12"]']) {
+      expect(JSON.stringify(maskValue({ b: "seen" }, [path]))).not.toContain("seen");
+    }
+  });
+
   it("masks below a secret path too, where the plan was made without knowing of it", () => {
     const plan = planChanges({
       request: request(),
