@@ -18,7 +18,18 @@ describe("times", () => {
     expect(["250ms", "30s", "5m", "1h30m", "2d", "1.5s"].map(parseDuration)).toEqual([
       250, 30_000, 300_000, 5_400_000, 172_800_000, 1_500,
     ]);
-    for (const text of ["", "5", "s", "-5s", "5 s", "5x", "0s", "1h1"]) {
+    for (const text of [
+      "",
+      "5",
+      "s",
+      "-5s",
+      "5 s",
+      "5x",
+      "0s",
+      "1h1",
+      "999999d",
+      "9".repeat(400) + "d",
+    ]) {
       expect(() => parseDuration(text)).toThrow("is not a duration");
     }
   });
@@ -67,7 +78,7 @@ describe("what is waited for, and how much is deleted", () => {
     }
     expect(parseDeleteBound("20")).toEqual({ count: 20 });
     expect(parseDeleteBound("25%")).toEqual({ fraction: 0.25 });
-    for (const text of ["", "-1", "101%", "a", "1.5"]) {
+    for (const text of ["", "-1", "101%", "a", "1.5", "9".repeat(400)]) {
       expect(() => parseDeleteBound(text)).toThrow("is not a number of deletions");
     }
   });
