@@ -1,68 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalJson, fingerprint } from "../../src/model/canonical.ts";
-import { PiWorkflowsError } from "../../src/model/errors.ts";
-import { manifestSchema } from "../../src/model/manifest.ts";
 import { redact } from "../../src/model/redact.ts";
 import { printable, printableLines } from "../../src/model/text.ts";
-import { readJsonSpec } from "../../src/sources/json-spec.ts";
 import { prepareSchema } from "../../src/sources/schema.ts";
 import { changed, expectUnpolluted, mangled, tries } from "./support/inputs.ts";
+import { readSpecFile, refusesOrGives } from "./support/reading.ts";
+import { MANIFEST, SPEC_TEXTS } from "./support/spec-texts.ts";
 
-const manifest = {
-  $schema: "s",
-  resourceManager: "counter",
-  key: "acme/widgets#42",
-  spec: { merge: { method: "squash", checks: ["a", "b"] }, draft: false },
-  labels: { team: "a" },
-  dependsOn: ["counter/a"],
-  prune: false,
-};
-const TEXTS = [
-  JSON.stringify(manifest),
-  JSON.stringify([manifest, { ...manifest, key: "b" }], null, 2),
-  `// a comment\n{ "resourceManager": "counter", "key": "a", /* b */ "spec": { "a": [1, 2,], }, }\n`,
-  `\uFEFF{"resourceManager":"counter","key":"a","spec":"\\ud83d\\ude00"}`,
-  '<<<<<<< ours\n{"key":"a"}\n=======\n{"key":"b"}\n>>>>>>> theirs\n',
-];
-const values = changed([manifest, [manifest, manifest]]);
-
-/** Everything that a load does with a file before a schema of somebody's own sees it. */
-function read(bytes: Uint8Array): void {
-  const { manifests, problems } = readJsonSpec("a.resource.json", bytes);
-  for (const problem of problems) {
-    const { file, line, column, message } = problem;
-    if (file !== "a.resource.json" || message === "" || !(line > 0 && column > 0)) {
-      expect.unreachable(JSON.stringify(problem));
-    }
-  }
-  for (const manifest of manifests) {
-    const { value, place } = manifest;
-    if (!(place.line > 0)) expect.unreachable(JSON.stringify(place));
-    manifestSchema.safeParse(value);
-    if (!(manifest.at(["spec", "merge", 0]).line > 0))
-      expect.unreachable("a place before the file");
-    refusesOrGives(() => canonicalJson(value));
-  }
-}
-
-function refusesOrGives(work: () => unknown): void {
-  try {
-    work();
-  } catch (thrown) {
-    expect(thrown).toBeInstanceOf(PiWorkflowsError);
-  }
-}
+const values = changed([MANIFEST, [MANIFEST, MANIFEST]]);
 
 describe("a JSON spec file is manifests or problems with places", () => {
   it("with bytes changed", () => {
-    fc.assert(fc.property(mangled(fc.constantFrom(...TEXTS)), read), tries(15_000));
+    fc.assert(fc.property(mangled(fc.constantFrom(...SPEC_TEXTS)), readSpecFile), tries(15_000));
     expectUnpolluted();
   });
 
   it("with places changed", () => {
     const text = values.map((value) => Buffer.from(JSON.stringify(value) ?? ""));
-    fc.assert(fc.property(text, read), tries(8_000));
+    fc.assert(fc.property(text, readSpecFile), tries(8_000));
     expectUnpolluted();
   });
 
@@ -72,8 +28,8 @@ describe("a JSON spec file is manifests or problems with places", () => {
     ["//\n[", "]"],
   ])("nested without end: %s", (open, close) => {
     for (const depth of [400, 5_000, 200_000]) {
-      read(Buffer.from(open.repeat(depth)));
-      read(Buffer.from(`${open.repeat(depth)}1${close.repeat(depth)}`));
+      readSpecFile(Buffer.from(open.repeat(depth)));
+      readSpecFile(Buffer.from(`${open.repeat(depth)}1${close.repeat(depth)}`));
     }
   });
 });

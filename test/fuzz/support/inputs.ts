@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { afterAll, expect, vi } from "vitest";
+import { count } from "../../support/figures.ts";
 
 const TIMES = Number(process.env["FUZZ_TIMES"] ?? 1);
-vi.setConfig({ testTimeout: 60_000 * Math.max(1, TIMES) });
+vi.setConfig({ testTimeout: 120_000 * Math.max(1, TIMES) });
 
 let tried = 0;
-afterAll(() => {
-  if (TIMES > 1) console.log(`${tried} inputs`);
-});
+afterAll(() => count("inputs", tried));
 
 /**
  * How many inputs a fuzz test tries: its share of what CI has time for, times FUZZ_TIMES. A failure
@@ -55,9 +54,10 @@ const ODD: unknown[] = [
 ];
 
 /** A fresh one each time, since edits go into it. */
-const oddAt = (index: number): unknown => structuredClone(ODD[index]);
+const oddAt = (index: number): unknown => structuredClone(ODD[index % ODD.length]);
 
-type Edit = { at: number; how: "replace" | "remove" | "add" | "repeat"; odd: number };
+/** A change of one place within a value, by numbers that fit any value. */
+export type Edit = { at: number; how: "replace" | "remove" | "add" | "repeat"; odd: number };
 
 const edit: fc.Arbitrary<Edit> = fc.record({
   at: fc.nat(),
@@ -69,12 +69,13 @@ const edit: fc.Arbitrary<Edit> = fc.record({
 export function changed(samples: readonly unknown[]): fc.Arbitrary<unknown> {
   return fc
     .tuple(fc.constantFrom(...samples), fc.array(edit, { maxLength: 4 }))
-    .map(([sample, edits]) => edits.reduce<unknown>(applyEdit, structuredClone(sample)));
+    .map(([sample, edits]) => edits.reduce<unknown>(editAt, structuredClone(sample)));
 }
 
 type Spot = { holder: Record<string, unknown>; name: string };
 
-function applyEdit(value: unknown, { at, how, odd }: Edit): unknown {
+/** The value after the edit, which may go into it. */
+export function editAt(value: unknown, { at, how, odd }: Edit): unknown {
   const spots: Spot[] = [];
   collect(value, spots, 0);
   const spot = spots[at % (spots.length + 1)];

@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { count } from "../support/figures.ts";
+import { openCoverage } from "./support/coverage.ts";
+import { explore } from "./support/guided.ts";
+import { expectUnpolluted, tries } from "./support/inputs.ts";
+import { TARGETS } from "./support/targets.ts";
+
+const isOurs = (url: string) => /\/src\/|\/(?:jsonc-parser|croner)\//.test(url);
+
+// Jazzer.js is built for this, but the library that it brings asks for a newer libc than Node does, and
+// it counts in CommonJS only. V8 counts blocks by itself, in whatever it runs.
+describe("inputs that grow by the code that they reach", () => {
+  it.each(Object.entries(TARGETS))("%s are taken or refused", (_name, target) => {
+    const { numRuns, seed = Math.floor(Math.random() * 2 ** 32) } = tries(target.share);
+    const before = process.memoryUsage.rss();
+    const coverage = openCoverage(isOurs);
+    try {
+      const kept = explore(target, { inputs: numRuns, seed, coverage });
+      expect(coverage.reached()).toBeGreaterThan(0);
+      count("inputs that were guided by coverage", numRuns);
+      count("inputs that reached new code", kept.length - target.samples.length);
+    } finally {
+      coverage.close();
+    }
+    expectUnpolluted();
+    expect(process.memoryUsage.rss() - before).toBeLessThan(300 * 1024 * 1024);
+  });
+});
