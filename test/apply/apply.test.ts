@@ -1,16 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { LIMITS } from "../../src/model/limits.ts";
 import { RUN_ITEMS } from "../../src/apply/batches.ts";
 import { apply } from "../../src/apply/apply.ts";
-import type { ApplyOptions } from "../../src/apply/apply.ts";
 import { makePlan } from "../../src/apply/make-plan.ts";
-import { expectPlan, pruneRefusal } from "../../src/apply/refusals.ts";
+import { pruneRefusal } from "../../src/apply/refusals.ts";
 import { hasChanges } from "../../src/diff/plan.ts";
-import type { PlanRequest } from "../../src/diff/plan.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
+import type { BatchReceipt } from "../../src/model/batch.ts";
 import type { WorkflowProposal } from "../../src/model/graph.ts";
-import type { LoadedSpecs } from "../../src/model/manifest.ts";
-import type { Desired } from "../../src/model/manifest.ts";
 import {
   declared,
   EVERYTHING,
@@ -22,33 +18,14 @@ import {
   request,
   SET,
 } from "../diff/specs.ts";
+import { applyTo, caught, keys, many } from "./applying.ts";
 import { MemoryTarget } from "./memory-target.ts";
-
-async function applyTo(
-  target: MemoryTarget,
-  specs: LoadedSpecs,
-  more: Partial<PlanRequest> = {},
-  options: ApplyOptions = {},
-) {
-  const plan = await makePlan(target, specs, request(more));
-  return { plan, receipt: await apply(plan, target, [], options) };
-}
 
 function workflow(name: string): WorkflowProposal {
   const { maxConcurrent: _bound, sources: _sources, ...common } = manager(name);
   const graph = { workflow: name, startAt: "end:done", nodes: {}, edges: {} };
   return { ...common, scope: "project", path: `${PROJECT}/${name}.workflow.ts`, graph };
 }
-
-async function caught(promise: Promise<unknown>): Promise<PiWorkflowsError> {
-  return promise.then(
-    () => expect.unreachable("nothing was thrown"),
-    (thrown: PiWorkflowsError) => thrown,
-  );
-}
-
-const keys = async (target: MemoryTarget) =>
-  (await target.snapshot(PROJECT)).resources.map(({ key }) => key).sort();
 
 describe("applying a plan", () => {
   it("A-1: does what the plan shows, and then nothing is left", async () => {
@@ -67,6 +44,7 @@ describe("applying a plan", () => {
         { kind: "prune", key: "c", outcome: "done" },
       ],
     });
+    expect(receipt.actions[0]).not.toHaveProperty("message");
     expect(await keys(target)).toEqual(["a", "b", "d"]);
     expect(hasChanges(await makePlan(target, specs, request({ prune: EVERYTHING })))).toBe(false);
   });
@@ -84,6 +62,20 @@ describe("applying a plan", () => {
       { owner: SET, file: "specs/b.resource.json", line: 1, ...origin },
       { owner: SET, file: "specs/a.resource.json", ...origin },
     ]);
+  });
+
+  it("A-13: asks of each file where it came from, also of what is pruned", async () => {
+    const target = new MemoryTarget();
+    const origin = (file: string | undefined) => ({ blob: `blob of ${file}` });
+    await applyTo(target, loaded([declared("a")]), {}, { origin });
+    await applyTo(target, loaded([declared("b")]), { prune: EVERYTHING }, { origin });
+    const changes = target.commits.flatMap((batch) => batch.changes);
+    const origins = changes.map((change) =>
+      "write" in change ? change.write.origin : change.origin,
+    );
+    expect(origins.map(({ blob }) => blob)).toEqual(
+      ["a", "b", "a"].map((key) => `blob of specs/${key}.resource.json`),
+    );
   });
 
   it("accepts the definitions before it writes", async () => {
@@ -132,23 +124,21 @@ describe("applying a plan", () => {
     expect(progress).toEqual([`0/${count}`, `${RUN_ITEMS}/${count}`, `${count}/${count}`]);
   });
 
-  it("cuts batches so that each fits one request", async () => {
-    const target = new MemoryTarget();
-    // Quotation marks double when a canonical spec is sent as a string.
-    const spec = { text: '"'.repeat(LIMITS.spec / 2 - 20) };
-    const specs = loaded(Array.from({ length: 40 }, (_, index) => declared(`k${index}`, spec)));
-    await applyTo(target, specs);
-    expect(target.commits.length).toBeGreaterThan(1);
-    for (const batch of target.commits) {
-      expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThanOrEqual(LIMITS.requestBody);
-    }
-  });
-
-  it("refuses to take an answer about other changes for success", async () => {
+  it.each<[string, (items: BatchReceipt["items"]) => unknown[]]>([
+    ["nothing", () => []],
+    ["fewer", ([first]) => [first]],
+    ["more", (items) => [...items, items[0]]],
+    ["another key", ([first, second]) => [first, { ...second, key: "other" }]],
+    ["another manager", ([first, second]) => [{ ...first, manager: "other" }, second]],
+    ["another order", (items) => items.toReversed()],
+  ])("refuses to take an answer about %s for success", async (_, change) => {
     const target = new MemoryTarget();
     const commit = target.commit.bind(target);
-    target.commit = async (batch) => ({ ...(await commit(batch)), items: [] });
-    const error = await caught(applyTo(target, loaded([declared("a")])));
+    target.commit = async (batch) => {
+      const receipt = await commit(batch);
+      return { ...receipt, items: change(receipt.items) as BatchReceipt["items"] };
+    };
+    const error = await caught(applyTo(target, loaded([declared("a"), declared("b")])));
     expect(error).toMatchObject({ code: "INTERNAL" });
   });
 });
@@ -171,6 +161,11 @@ describe("applying where something is wrong", () => {
     const error = await caught(applyTo(target, loaded([declared("a"), declared("b")])));
     expect(error.code).toBe("CONFLICT");
     expect(error.message).toContain("job a belongs to sync set main");
+    expect(error.details).toEqual({
+      conflicts: [
+        { resourceManager: "job", key: "a", reasons: expect.any(Array), owner: OTHER_SET },
+      ],
+    });
     expect(await keys(target)).toEqual(["a"]);
   });
 
@@ -212,20 +207,34 @@ describe("applying where something is wrong", () => {
 
   it("ends at the first refused batch otherwise, and says what was written before", async () => {
     const target = new MemoryTarget();
+    await applyTo(target, loaded([declared("old")]));
     const specs = loaded(many(RUN_ITEMS + 5));
     let commits = 0;
     target.beforeCommit = () => {
       commits += 1;
       if (commits === 2) throw new PiWorkflowsError("STORE_FULL", "no space");
     };
-    const error = await caught(applyTo(target, specs));
+    const error = await caught(applyTo(target, specs, { prune: EVERYTHING }));
     expect(error.code).toBe("STORE_FULL");
-    expect(error.message).toBe("no space (500 of 505 changes were written before)");
+    expect(error.message).toBe("no space (500 of 506 changes were written before)");
     const { receipt } = error.details as { receipt: { actions: { outcome: string }[] } };
     expect(receipt.actions.filter(({ outcome }) => outcome === "done")).toHaveLength(RUN_ITEMS);
+    expect(receipt.actions.at(-1)).toMatchObject({ kind: "prune", outcome: "skipped" });
+    expect(receipt.actions.at(-1)).not.toHaveProperty("message");
     target.beforeCommit = () => undefined;
     await applyTo(target, specs);
-    expect(await keys(target)).toHaveLength(RUN_ITEMS + 5);
+    expect(await keys(target)).toHaveLength(RUN_ITEMS + 6);
+  });
+
+  it("does not count what was refused to what was written before", async () => {
+    const target = new MemoryTarget();
+    target.beforeCommit = ({ changes }) => {
+      if (changes.some(({ key }) => key === "k1")) throw new PiWorkflowsError("STALE", "k1");
+      if (changes.some(({ key }) => key === "z")) throw new PiWorkflowsError("STORE_FULL", "no");
+    };
+    const specs = loaded([...many(RUN_ITEMS), declared("z")]);
+    const error = await caught(applyTo(target, specs, {}, { onError: "continue" }));
+    expect(error.message).toBe("no (499 of 501 changes were written before)");
   });
 
   it("does not go on past a failure that is not about one resource", async () => {
@@ -234,72 +243,7 @@ describe("applying where something is wrong", () => {
       throw new PiWorkflowsError("SERVER_UNREACHABLE", "gone");
     };
     const error = await caught(applyTo(target, loaded(many(3)), {}, { onError: "continue" }));
-    expect(error.code).toBe("SERVER_UNREACHABLE");
-  });
-});
-
-describe("applying to a store that changes meanwhile", () => {
-  it("is not disturbed by a status written between plan and commit", async () => {
-    const target = new MemoryTarget();
-    await applyTo(target, loaded([...many(3), declared("old")]));
-    const plan = await makePlan(target, loaded(many(3, 2)), request({ prune: EVERYTHING }));
-    let writes = 3;
-    target.beforeCommit = () => {
-      writes -= 1;
-      if (writes > 0) for (const key of ["k1", "old"]) target.writeStatus(key);
-    };
-    const receipt = await apply(plan, target, []);
-    expect(receipt.actions.every(({ outcome }) => outcome === "done")).toBe(true);
-    expect(await keys(target)).toEqual(["k0", "k1", "k2"]);
-  });
-
-  it.each<[string, Parameters<MemoryTarget["change"]>[1]]>([
-    ["spec", { generation: 2, specHash: "other" }],
-    ["generation, back and forth", { generation: 3 }],
-    ["labels", { labels: { a: "b" } }],
-    ["owner", { owner: OTHER_SET }],
-    ["protection", { prunable: false }],
-    ["suspension", { suspended: true }],
-    ["life", { uid: "another" }],
-  ])("G-3: is refused where somebody changed the %s", async (_, patch) => {
-    const target = new MemoryTarget();
-    await applyTo(target, loaded([declared("a", 1)]));
-    const plan = await makePlan(target, loaded([declared("a", 2)]), request());
-    target.change("a", patch);
-    const error = await caught(apply(plan, target, []));
-    expect(error).toMatchObject({ code: "STALE", details: { key: "a" } });
-  });
-
-  it("G-3: does not prune what was given to another set or protected since", async () => {
-    const target = new MemoryTarget();
-    await applyTo(target, loaded([declared("a"), declared("b")]));
-    const plan = await makePlan(target, loaded([declared("b")]), request({ prune: EVERYTHING }));
-    target.change("a", { prunable: false });
-    expect(await caught(apply(plan, target, []))).toMatchObject({ code: "STALE" });
-    expect(await keys(target)).toEqual(["a", "b"]);
-  });
-
-  it("gives up on a store that is stale without reason", async () => {
-    const target = new MemoryTarget();
-    target.beforeCommit = () => {
-      throw new PiWorkflowsError("STALE", "always");
-    };
-    expect(await caught(applyTo(target, loaded([declared("a")])))).toMatchObject({ code: "STALE" });
-  });
-
-  it("plans from one consistent read", async () => {
-    const target = new MemoryTarget();
-    await applyTo(target, loaded([declared("a", 1)]));
-    const specs = target.specs.bind(target);
-    let reads = 0;
-    target.specs = async (uids) => {
-      reads += 1;
-      if (reads === 1) await applyTo(target, loaded([declared("a", 3)]));
-      return specs(uids);
-    };
-    const plan = await makePlan(target, loaded([declared("a", 2)]), request());
-    expect(plan.actions[0]?.changes).toEqual([{ path: "spec", before: 3, after: 2 }]);
-    expect(plan.actions[0]?.current?.generation).toBe(2);
+    expect(error).toMatchObject({ code: "SERVER_UNREACHABLE", message: "gone" });
   });
 });
 
@@ -315,7 +259,10 @@ describe("a prune that may not happen", () => {
       Array.from({ length: 5 }, () => "prune skipped"),
     );
     const refusal = pruneRefusal(plan);
-    expect(refusal).toMatchObject({ code: "PRUNE_HELD" });
+    expect(refusal).toMatchObject({
+      code: "PRUNE_HELD",
+      message: expect.stringMatching(/^5 resources were not pruned: 5 of 5/),
+    });
     const confirm = refusal?.details?.["hash"] as string;
     expect(refusal?.hint).toContain(`--confirm-prune ${confirm}`);
     const second = await applyTo(target, specs, { prune: { ...EVERYTHING, confirm } });
@@ -325,35 +272,15 @@ describe("a prune that may not happen", () => {
 
   it("A-5: is skipped while it is blocked", async () => {
     const target = new MemoryTarget();
-    await applyTo(target, loaded(many(2)));
+    await applyTo(target, loaded(many(1)));
     const prune = { ...EVERYTHING, absentRoots: ["specs"] };
     const { plan, receipt } = await applyTo(target, specs, { prune });
-    expect(pruneRefusal(plan)).toMatchObject({ code: "PRUNE_BLOCKED" });
+    expect(pruneRefusal(plan)).toMatchObject({
+      code: "PRUNE_BLOCKED",
+      message: expect.stringMatching(/^1 resource was not pruned: specs is missing/),
+      details: { reasons: [expect.stringContaining("specs is missing")] },
+    });
     expect(receipt.actions.at(-1)?.message).toMatch(/^the prune is blocked; specs is missing/);
-    expect(await keys(target)).toEqual(["k0", "k1", "keep"]);
+    expect(await keys(target)).toEqual(["k0", "keep"]);
   });
 });
-
-describe("a plan that was shown before", () => {
-  it("is held to by its id, or the beginning of it that is printed", async () => {
-    const plan = await makePlan(new MemoryTarget(), loaded([declared("a")]), request());
-    expect(() => expectPlan(plan, plan.id)).not.toThrow();
-    expect(() => expectPlan(plan, plan.id.slice(0, 12))).not.toThrow();
-    expect(() => expectPlan(plan, plan.id.slice(0, 11))).toThrow(PiWorkflowsError);
-  });
-
-  it("is stale once the store has moved, and the error shows what is new", async () => {
-    const target = new MemoryTarget();
-    const specs = loaded([declared("a")]);
-    const { id } = await makePlan(target, specs, request());
-    await applyTo(target, loaded([declared("a", 5)]));
-    const now = await makePlan(target, specs, request());
-    const error = await caught(Promise.resolve().then(() => expectPlan(now, id)));
-    expect(error.code).toBe("PLAN_STALE");
-    expect(error.message).toContain("it would now do this:\n  update job a: spec changed");
-  });
-});
-
-function many(count: number, spec: unknown = 1): Desired[] {
-  return Array.from({ length: count }, (_, index) => declared(`k${index}`, spec));
-}

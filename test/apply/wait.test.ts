@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { waitFor } from "../../src/apply/wait.ts";
 import type { ResourceChange } from "../../src/apply/wait.ts";
 import type { WaitGoal, WaitTarget } from "../../src/apply/waiting.ts";
+import { RUNTIME_CONDITIONS, TERMINAL_ERROR } from "../../src/model/condition.ts";
 import type { Condition } from "../../src/model/condition.ts";
 import type { ResourceSummary } from "../../src/model/resource.ts";
 import { PROJECT, SET } from "../diff/specs.ts";
@@ -44,6 +45,7 @@ function present(
   generation: number,
   conditions: Condition[],
   metadata: Partial<ResourceSummary["metadata"]> = {},
+  suspended = false,
 ): ResourceChange {
   const resource: ResourceSummary = {
     project: PROJECT,
@@ -62,7 +64,7 @@ function present(
     owner: SET,
     origin: { owner: SET },
     prunable: true,
-    suspended: false,
+    suspended,
     createdAt: 0,
     updatedAt: 0,
     observedGeneration: generation,
@@ -130,6 +132,40 @@ describe("waiting", () => {
     ]);
   });
 
+  it("ends as stalled where the manager said that it can't go on, and for no other failure", async () => {
+    const reconciled = (status: boolean, reason: string) => ({
+      ...condition(status, 1, RUNTIME_CONDITIONS.reconciled),
+      reason,
+    });
+    const terminal = reconciled(false, TERMINAL_ERROR);
+    const changes = [
+      reconciled(false, "Error"),
+      reconciled(true, TERMINAL_ERROR),
+      { ...condition(false, 1, "Other"), reason: TERMINAL_ERROR },
+      condition(false, 1, RUNTIME_CONDITIONS.stalled),
+      condition(true, 1, "Other"),
+      terminal,
+    ].map((one) => present(1, [one]));
+    expect(await wait([JOB], READY, ...changes)).toEqual([
+      { ...JOB, state: "stalled", condition: terminal },
+    ]);
+  });
+
+  it("ends as suspended where a person has stopped it short of the goal", async () => {
+    const suspended = (status: boolean) => present(1, [condition(status, 1)], {}, true);
+    expect(await wait([JOB], READY, suspended(false))).toEqual([{ ...JOB, state: "suspended" }]);
+    expect(await wait([JOB], READY, suspended(true))).toMatchObject([{ state: "met" }]);
+  });
+
+  it("passes over what nobody waits for, and trusts the very generation and uid that were applied", async () => {
+    const other = present(1, [condition(true, 1)], { key: "b", uid: "uid-b" });
+    const applied = { ...JOB, uid: "uid-a", generation: 2 };
+    const one = present(2, [condition(false, 2, "Other"), condition(true, 2)]);
+    expect(await wait([applied], READY, other, removed(other), one)).toEqual([
+      { ...applied, state: "met", condition: condition(true, 2) },
+    ]);
+  });
+
   it("ends when the resource is gone, or was not there, or another has its name", async () => {
     const goal = "deleted" as const;
     const one = present(1, []);
@@ -165,7 +201,13 @@ describe("waiting", () => {
     ["has no condition Ready yet", READY, [present(1, [])]],
     ["Ready is false (Because): it is so", READY, [present(1, [condition(false, 1)])]],
     ["Ready is of generation 1 of 2", READY, [present(2, [condition(true, 1)])]],
+    ["Ready is false (Because)", READY, [present(1, [condition(true, 1, "Other"), wordless()])]],
     ["its deletion was not asked for", "deleted", [present(1, [])]],
+    [
+      "is being deleted",
+      "deleted",
+      [present(1, [], { deletionTimestamp: "2026-01-01T00:00:00.000Z" })],
+    ],
     [
       "waits for finalizers: cleanup",
       "deleted",
@@ -184,6 +226,26 @@ describe("waiting", () => {
       message: `1 of 1 did not get there within 1.5 s:\n  job a: ${why}`,
     });
   });
+
+  it("names, when it times out, only those that did not get there", async () => {
+    clock = handClock();
+    async function* thenTimeout(): AsyncGenerator<ResourceChange> {
+      yield present(1, [condition(true, 1)]);
+      clock.fire();
+      await new Promise(() => undefined);
+    }
+    const b = { resourceManager: "job", key: "b" };
+    const waiting = waitFor([JOB, b], READY, thenTimeout(), { timeoutMs: 1_500, clock });
+    await expect(waiting).rejects.toMatchObject({
+      message: "1 of 2 did not get there within 1.5 s:\n  job b: was not seen",
+      details: { waiting: [b] },
+    });
+  });
 });
 
 const LISTED_ONE = present(1, []);
+
+function wordless(): Condition {
+  const { message: _message, ...rest } = condition(false, 1);
+  return rest;
+}
