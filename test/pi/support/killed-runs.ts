@@ -1,5 +1,6 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import Database from "better-sqlite3";
 import { expect } from "vitest";
 import { PiWorkflowsError } from "../../../src/model/errors.ts";
 import {
@@ -109,11 +110,18 @@ export class KilledRuns {
     }
   }
 
-  /** What is durable now stays as it is, and what stands there is never computed again. */
+  /**
+   * After each kill: the database is sound; what is durable stays as it is, and what stands there is
+   * never computed again; and nothing that may happen once has happened twice.
+   */
   async #look(): Promise<void> {
-    const reader = openReader(path.join(this.#stage.home, "state.sqlite"));
+    const file = path.join(this.#stage.home, "state.sqlite");
+    mustBe(soundness(file), "ok");
+    const reader = openReader(file);
     try {
       for (const [runId, { id, known }] of this.#known) {
+        const outside = this.#world.lines(id).filter((line) => ONCE.includes(line));
+        mustBe({ id, outside }, { id, outside: ONCE.slice(0, outside.length) });
         const journal = await journalOf(reader, runId);
         this.#known.set(runId, { id, known: this.#compare(id, known, journal) });
       }
@@ -170,6 +178,16 @@ function endedIn(journal: readonly JournalEntry[]): string[] {
     const name = `${line.node} ${time}`;
     return PURE.includes(name) ? [name] : [];
   });
+}
+
+function soundness(file: string): unknown {
+  // A server may be at work on it, so it is no copy that is looked at.
+  const database = new Database(file, { readonly: true, timeout: 10_000 });
+  try {
+    return database.pragma("integrity_check", { simple: true });
+  } finally {
+    database.close();
+  }
 }
 
 async function journalOf(reader: Pick<Client, "journal">, runId: string): Promise<JournalEntry[]> {
