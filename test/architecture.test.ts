@@ -43,6 +43,7 @@ const ALLOWED: Record<string, string[]> = {
     "apply",
     "server/client",
     "server/protocol",
+    "server/core-files",
     // Without a server: no server may run for the one, and the other must find what keeps it from it.
     "server/backup",
     "server/doctor",

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { canonicalJson, type Json } from "../model/canonical.ts";
+import type { Json } from "../model/canonical.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
+import { findProto } from "../sources/json-names.ts";
 import type { Cli } from "./invocation.ts";
 
 /** A value that a person gives: what it is for, in errors, and how it is given in the right way. */
@@ -36,7 +37,7 @@ function readFileOf(file: string, what: string): string {
   }
 }
 
-/** @throws PiWorkflowsError USAGE, TOO_LARGE, NOT_JSON */
+/** @throws PiWorkflowsError USAGE, TOO_LARGE */
 export function parseArgument(json: string, { what, example }: JsonArgument): Json {
   if (Buffer.byteLength(json) > LIMITS.manifestFile) {
     throw new PiWorkflowsError(
@@ -44,18 +45,17 @@ export function parseArgument(json: string, { what, example }: JsonArgument): Js
       `the ${what} is larger than ${LIMITS.manifestFile} bytes`,
     );
   }
+  let value: Json;
   try {
-    const value = JSON.parse(json) as Json;
-    canonicalJson(value);
-    return value;
+    value = JSON.parse(json) as Json;
   } catch (cause) {
-    if (cause instanceof PiWorkflowsError) {
-      throw new PiWorkflowsError(cause.code, `the ${what}: ${cause.message}`, { cause });
-    }
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new PiWorkflowsError("USAGE", `the ${what} is no JSON: ${reason}`, {
       hint: `Quote it for the shell: '${example}', or put it into a file and give @FILE.`,
       cause,
     });
   }
+  const foreign = findProto(value);
+  if (foreign === undefined) return value;
+  throw new PiWorkflowsError("USAGE", `the ${what}: ${foreign}: this name is not allowed`);
 }

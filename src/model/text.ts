@@ -3,6 +3,10 @@
 const UNPRINTABLE = /[\u0000-\u001F\u007F-\u009F\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF]/g;
 const UNPRINTABLE_BUT_LAYOUT =
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF]/g;
+const COLOUR_OR_UNPRINTABLE = new RegExp(
+  `\\u001B\\[\\d{1,2}m|${UNPRINTABLE_BUT_LAYOUT.source}`,
+  "g",
+);
 
 /** `text` on one line of a terminal: what it might obey is spelled as `\u001b`. */
 export function printable(text: string): string {
@@ -12,6 +16,11 @@ export function printable(text: string): string {
 /** Like `printable`, but line feeds and tabs stay. */
 export function printableLines(text: string): string {
   return text.replace(UNPRINTABLE_BUT_LAYOUT, spell);
+}
+
+/** Like `printableLines`, but colours stay: what a program that may use them says in the end. */
+export function printableInColour(text: string): string {
+  return text.replace(COLOUR_OR_UNPRINTABLE, (found) => (found.length > 1 ? found : spell(found)));
 }
 
 /**

@@ -128,6 +128,10 @@ const ending = {
   retire: z.boolean(),
 };
 
+function isRecord(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 const fromRunner = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("ready") }),
   z.strictObject({ type: z.literal("loadFailed"), message: text }),
@@ -136,7 +140,8 @@ const fromRunner = z.discriminatedUnion("type", [
     pass: passNumber,
     level: z.enum(["debug", "info", "warn", "error"]),
     message: text,
-    fields: z.record(z.string(), z.unknown()).exactOptional(),
+    // A record's schema would drop a member named `__proto__`.
+    fields: z.custom<Record<string, unknown>>(isRecord).exactOptional(),
   }),
   z.strictObject({ type: z.literal("result"), pass: passNumber, result, ...ending }),
   z.strictObject({

@@ -50,11 +50,17 @@ function createApp(dispatch: Dispatch): FastifyInstance {
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
+    // A plain name like others, where no value is merged into another. `__proto__` is refused.
+    onConstructorPoisoning: "ignore",
   });
   app.server.maxConnections = CONNECTIONS;
   app.server.headersTimeout = REQUEST_TIMEOUT_MS;
   app.addHook("onRequest", (request, reply, done) => {
     stampVersion(reply);
+    // Who forwards the socket to a port opens it to pages in a browser, which can't leave this out.
+    if (request.headers.origin !== undefined) {
+      return done(new PiWorkflowsError("BAD_REQUEST", "Requests of pages are not answered"));
+    }
     done(refuseOtherVersions(request.headers, request.url));
   });
   app.setErrorHandler((thrown, _request, reply) => sendError(reply, codedError(thrown)));
@@ -116,6 +122,12 @@ function withVersion(reply: FastifyReply): ServerResponse {
 function codedError(thrown: unknown): PiWorkflowsError {
   if (thrown instanceof PiWorkflowsError) return thrown;
   const { code, statusCode, message } = thrown as Partial<FastifyError>;
+  if (code === "FST_ERR_CTP_INVALID_JSON_BODY") {
+    return new PiWorkflowsError(
+      "BAD_REQUEST",
+      "The body is no JSON, or has a member named __proto__, which is not allowed",
+    );
+  }
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     return new PiWorkflowsError(
       "TOO_LARGE",

@@ -2,6 +2,8 @@ import { parseArgs } from "node:util";
 import { ERRORS, toPiWorkflowsError } from "../model/errors.ts";
 import { LIMITS } from "../model/limits.ts";
 import { redactText } from "../model/redact.ts";
+import { printableLines } from "../model/text.ts";
+import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
 import { createServer, type Server } from "./index.ts";
 
 /**
@@ -14,6 +16,7 @@ async function main(): Promise<void> {
     values.background ? { idleExitMs: LIMITS.idleExitMs } : { echo: true },
   );
   process.title = "pi-workflows server";
+  keepMemoryOutOfCoreFiles();
   stopOnSignals(server);
   await server.start();
   await server.stopped();
@@ -40,7 +43,7 @@ function fail(thrown: unknown): never {
   const { cause } = error;
   const stack = error.code === "INTERNAL" && cause instanceof Error ? `\n${cause.stack}` : "";
   const text = `error[${error.code}]: ${error.message}\n  ${error.hint}${stack}\n`;
-  process.stderr.write(redactText(text));
+  process.stderr.write(printableLines(redactText(text)));
   process.exit(ERRORS[error.code].exit);
 }
 

@@ -4,6 +4,7 @@ import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
 import { type Misdeed, type ProcessGuard, Refused, stackOf, textOf } from "./guard.ts";
 import { show } from "./issue.ts";
+import { findProto } from "./json-names.ts";
 import type { RawManifest, SpecDocument } from "./json-spec.ts";
 import { fileStart } from "./place.ts";
 import { displayPath } from "./project.ts";
@@ -78,6 +79,8 @@ function manifestsOf(shown: string, exported: unknown, places: BundlePlaces): Sp
   if (values.length > 0 && wrong !== undefined) {
     return refuse(shown, `must export a manifest or an array of manifests, not ${show(wrong)}`);
   }
+  const foreign = values.map((value) => findProto(value)).find((path) => path !== undefined);
+  if (foreign !== undefined) return refuse(shown, `${foreign}: this name is not allowed`);
   return { manifests: values.map((value) => declared(shown, value, places)), problems: [] };
 }
 
@@ -111,7 +114,7 @@ function misdeedProblems(
 
 /** The problem of an error thrown while the file `shown` was evaluated, placed where it was thrown. */
 export function thrownProblem(shown: string, thrown: unknown, places: BundlePlaces): Problem {
-  return placed(shown, textOf(thrown), stackOf(thrown), places);
+  return placed(shown, places.worded(textOf(thrown)), stackOf(thrown), places);
 }
 
 function placed(shown: string, message: string, stack: string, places: BundlePlaces): Problem {

@@ -1,3 +1,5 @@
+import { joinPath } from "../model/canonical.ts";
+
 /** Deeper values are refused: they exhaust the stack of whoever walks them. */
 export const MAX_DEPTH = 200;
 
@@ -23,6 +25,25 @@ function isEscaped(json: string, quote: number): boolean {
   let first = quote;
   while (json.charCodeAt(first - 1) === 92) first -= 1;
   return (quote - first) % 2 === 1;
+}
+
+/**
+ * The path of the first member named `__proto__`, at any depth that is not refused anyway. Schemas
+ * drop such members without a word.
+ */
+export function findProto(value: unknown, path = "", depth = 0): string | undefined {
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return undefined;
+  if (Object.hasOwn(value, "__proto__")) return joinPath(path, "__proto__");
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member !== "object") continue;
+    const found = findProto(
+      member,
+      Array.isArray(value) ? `${path}[${name}]` : joinPath(path, name),
+      depth + 1,
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /**

@@ -1,7 +1,12 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
+import { createColors } from "picocolors";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sieve } from "../../src/cli/output.ts";
+import { printableLines } from "../../src/model/text.ts";
 import { buildCommandLine, makeWorkspace, type Workspace } from "../cli/command-line.ts";
+import { APART, callOf, LEAVES } from "./every-verb.ts";
 
 beforeAll(buildCommandLine);
 
@@ -64,6 +69,28 @@ export default defineWorkflow({
 });
 `;
 
+const JSON_OF = ["get", "describe", "events", "effects", "run show", "run logs"];
+/** What authors and providers wrote beside what is to be obeyed. */
+const WORDS = ["a condition", "an event", "a line", "printed", "ref", "look", "Eve", "a commit"];
+
+/** Two at a time: most of what a command takes is its start. */
+async function inPairs<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  const side = async (): Promise<void> => {
+    for (const one of left) await work(one);
+  };
+  await Promise.all([side(), side()]);
+}
+
+/** Commits what is there, as somebody whose name is more than a name. */
+function commitAs(folder: string, name: string): void {
+  const settings = ["-c", `user.name=${name}`, "-c", "user.email=eve@example.com"];
+  const git = (...args: string[]) => execFileSync("git", [...settings, "-C", folder, ...args]);
+  git("init", "--quiet");
+  git("add", "--all");
+  git("commit", "--quiet", "--message", `a commit${ESCAPES}`);
+}
+
 async function outputs({ run }: Workspace, all: readonly (readonly string[])[]): Promise<string[]> {
   const found: string[] = [];
   for (const args of all) {
@@ -85,6 +112,7 @@ describe("what authors and providers write is shown, and obeyed by no terminal",
     const spec = { note: ESCAPES, level: "low", pin: 40_417 };
     const manifest = { resourceManager: "loud", key: "a", labels: { [ESCAPES]: ESCAPES }, spec };
     write("specs/a.resource.json", JSON.stringify(manifest));
+    commitAs(workspace.project, `Eve${ESCAPES}Mallory`);
     await ok(["apply", "-f", "specs"]);
     await ok(["wait", "loud", "a", "--for", "condition=Ready=false", "--timeout", "15s"]);
     const input = JSON.stringify({ token: SECRET });
@@ -96,43 +124,74 @@ describe("what authors and providers write is shown, and obeyed by no terminal",
     await ok(["run", "wait", run], { code: 2 }).catch(() => undefined);
   });
 
-  it("in no output of the command line, for people and as JSON", async () => {
-    write(
-      "specs/a.resource.json",
-      JSON.stringify({ resourceManager: "loud", key: "a", spec: { note: `${ESCAPES}2` } }),
-    );
-    const looks = [
-      ["get", "-o", "wide"],
-      ["describe", "loud", "a"],
-      ["why", "loud", "a"],
-      ["events"],
-      ["effects"],
-      ["history", "loud", "a", "--diff"],
-      ["resource-managers"],
-      ["server", "logs"],
-      ["server", "status"],
-      ["workflows"],
-      ["workflow", "graph", "loud"],
-      ["runs"],
-      ["run", "show", run, "--inputs", "--outputs"],
-      ["run", "logs", run],
+  const called = LEAVES.filter(({ name }) => !APART.includes(name));
+  const named = () => {
+    const backup = path.join(path.dirname(home), "backup");
+    return { manager: "loud", key: "a", workflow: "loud", run, backup };
+  };
+  const check = (text: string) => {
+    expect(text).not.toMatch(OBEYED);
+    expect(text).not.toContain(SECRET);
+  };
+
+  it("in no output of any verb", async () => {
+    const spec = { note: `${ESCAPES}2` };
+    const manifest = JSON.stringify({ resourceManager: "loud", key: "a", spec });
+    write("specs/a.resource.json", manifest);
+    const looks = called.flatMap((leaf) => {
+      const call = callOf(leaf, named());
+      // All JSON is written in one place, so a few of them do.
+      const isTried = (format: string) => format !== "json" || JSON_OF.includes(leaf.name);
+      const others = leaf.formats.slice(1).filter(isTried);
+      return [call, ...others.map((format) => [...call, "-o", format])];
+    });
+    let said = "";
+    await inPairs(looks, async (args) => {
+      const { code, stdout, stderr } = await workspace.run([...args]);
+      expect({ args, code }).toEqual({ args, code: expect.toBeOneOf([0, 1, 2, 3, 4]) });
+      expect([args, stdout + stderr]).not.toEqual([args, ""]);
+      check(`${args.join(" ")}\n${stdout}${stderr}`);
+      said += stdout;
+    });
+    // Else it would prove nothing.
+    for (const word of WORDS) expect(said).toContain(word);
+  }, 240_000);
+
+  it("in no refusal that repeats what was typed", async () => {
+    const typed = `x${ESCAPES}`;
+    const verbs = ["describe", "run show", "workflow graph", "sync confirm-prune", "completion"];
+    const asked = verbs.map((verb) => [...verb.split(" "), typed, typed].slice(0, 3));
+    const flags = [
+      ["get", `--${typed}`],
+      ["apply", "-f", typed],
+      ["diff", "--rev", typed],
     ];
-    const both = looks.flatMap((args) => [
-      args,
-      [...args.filter((word) => word !== "wide" && word !== "-o"), "-o", "json"],
-    ]);
-    const diffs = ["table", "fields", "unified", "json", "markdown"].map((format) => [
-      "diff",
-      "-f",
-      "specs",
-      "-o",
-      format,
-    ]);
-    for (const text of await outputs(workspace, [...both, ...diffs])) {
-      expect(text).not.toMatch(OBEYED);
-      expect(text).not.toContain(SECRET);
-    }
+    await inPairs([[typed], ...flags, ...asked], async (args) => {
+      const { stdout, stderr } = await workspace.run(args);
+      expect(stdout + stderr).not.toMatch(OBEYED);
+    });
   }, 120_000);
+
+  it("in nothing that goes on printing", async () => {
+    const following = called.filter(({ follow }) => follow !== undefined);
+    expect(following.length).toBeGreaterThan(5);
+    await inPairs(following, async (leaf) => {
+      const args = [...callOf(leaf, named()), leaf.follow as string];
+      const { stdout, stderr } = await workspace.run(args, {
+        onOutput: (_text, child) => void child.kill("SIGINT"),
+      });
+      expect([args, stdout]).not.toEqual([args, ""]);
+      check(stdout + stderr);
+    });
+  }, 120_000);
+
+  it("by what every text goes through on its way to a terminal, colours or none", () => {
+    const colours = (isColorSupported: boolean) => sieve(createColors(isColorSupported));
+    const red = createColors(true).red("a word");
+    expect(colours(true)(red + ESCAPES)).toBe(red + printableLines(ESCAPES));
+    expect(colours(false)(red + ESCAPES)).toBe(printableLines(red + ESCAPES));
+    expect(colours(true)("\u001b[38;5;1m\u001b[2J\u001b[1A\u001b[m")).not.toMatch(/\u001b/);
+  });
 
   it("in no log that somebody prints", () => {
     const folder = path.join(home, "logs");
