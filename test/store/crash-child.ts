@@ -1,6 +1,7 @@
 // A process that works on a store and kills itself at a given probe point. Bundled and started by
 // crash.test.ts. Arguments: file, story, number of the probe point at which to die (0: never).
 import { appendFileSync } from "node:fs";
+import Database from "better-sqlite3";
 import type { ApplyChange } from "../../src/model/batch.ts";
 import { openStore } from "../../src/store/sqlite/store.ts";
 import { dumpOf } from "./dump.ts";
@@ -19,7 +20,8 @@ import {
 } from "./words.ts";
 
 const [file = "", story = "", dieAt = "0"] = process.argv.slice(2);
-let points = 0;
+// None is counted of what only sets the stage, until the story says that it begins.
+let points = ["batch", "repair", "pruneHistory"].includes(story) ? Number.NEGATIVE_INFINITY : 0;
 
 function say(line: object): void {
   appendFileSync(`${file}.log`, `${JSON.stringify(line)}\n`);
@@ -110,15 +112,45 @@ const stories: Record<string, () => Promise<void>> = {
   },
   async batch() {
     await driver.begin("m");
-    const changes = Array.from({ length: 1_000 }, (_, index): ApplyChange => {
-      const write = specWrite({ index, body: "x".repeat(4_000) });
-      return { kind: "create", manager: "m", key: `key ${index}`, write, expected: 0 };
-    });
     points = 0;
-    await store.applyBatch({ project: PROJECT, changes });
+    await store.applyBatch({ project: PROJECT, changes: creations(1_000, "x".repeat(4_000)) });
     acknowledged("apply");
   },
+  // More than one page, in whose midst others work.
+  async repair() {
+    await driver.begin("m");
+    await store.applyBatch({ project: PROJECT, changes: creations(600) });
+    loseQueue();
+    points = 0;
+    await store.repair();
+    acknowledged("repair");
+  },
+  // More rows than go at once.
+  async pruneHistory() {
+    await driver.begin("m");
+    await driver.put("kept", 1);
+    await store.applyBatch({ project: PROJECT, changes: creations(150) });
+    const refs = Array.from({ length: 150 }, (_, index) => driver.ref(`key ${index}`));
+    await Promise.all(refs.map((ref) => store.delete({ ref, origin: ORIGIN })));
+    clock.advance(1_000);
+    points = 0;
+    await store.pruneHistory({ olderThanMs: 0 });
+    acknowledged("prune");
+  },
 };
+
+function creations(count: number, body = ""): ApplyChange[] {
+  return Array.from({ length: count }, (_, index): ApplyChange => {
+    const write = specWrite({ index, body });
+    return { kind: "create", manager: "m", key: `key ${index}`, write, expected: 0 };
+  });
+}
+
+function loseQueue(): void {
+  const database = new Database(file);
+  database.exec("DELETE FROM queue");
+  database.close();
+}
 
 say({ step: "open", ...(dieAt === "0" ? { dump: dumpOf(file), points } : {}) });
 await stories[story]?.();

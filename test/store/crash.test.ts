@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { dumpOf } from "./dump.ts";
 import { Driver, PROJECT, sqliteStore, temporaryFolder } from "./support.ts";
 
+// Hundreds of processes, one after another.
+vi.setConfig({ testTimeout: 600_000 });
 // In the tree, so that packages resolve.
 const CHILD = path.resolve(`.test-results/store-crash-child-${process.pid}.mjs`);
 
@@ -107,6 +109,63 @@ describe("a server killed at any point of any operation", () => {
       });
       await store.close();
     }
+  });
+});
+
+describe("a server killed at any point of an operation of many transactions", () => {
+  type Opened = ReturnType<typeof sqliteStore>;
+  /** Looks at what was left, and at what the same operation then makes of it. */
+  async function atEachPoint(story: string, look: (opened: Opened) => Promise<void>) {
+    const points = (await play(story, 0)).lines.at(-1)?.points ?? 0;
+    expect(points).toBeGreaterThan(6);
+    const runs = Array.from({ length: points }, (_, index) => index + 1);
+    const lane = async () => {
+      for (let dieAt = runs.shift(); dieAt !== undefined; dieAt = runs.shift()) {
+        const opened = sqliteStore({ path: (await play(story, dieAt)).file });
+        const { database } = opened.connection;
+        await opened.store.beginEpoch();
+        expect(database.pragma("integrity_check", { simple: true })).toBe("ok");
+        expect(database.pragma("foreign_key_check")).toEqual([]);
+        await look(opened);
+        await opened.store.close();
+      }
+    };
+    await Promise.all([lane(), lane()]);
+  }
+  const counts = ({ connection }: Opened, ...tables: string[]) =>
+    tables.map(
+      (table) =>
+        connection.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)?.count ?? 0,
+    );
+
+  it("R-5, R-6: a repair goes on where it was, to the same end, and enqueues nothing twice", async () => {
+    await atEachPoint("repair", async (opened) => {
+      const [queued = 0] = counts(opened, "queue");
+      expect(await opened.store.repair()).toEqual({ enqueued: 600 - queued });
+      expect(counts(opened, "queue")).toEqual([600]);
+      expect(await opened.store.repair()).toEqual({ enqueued: 0 });
+    });
+  });
+
+  it("E-11: a prune of history leaves what was removed whole or not at all, and goes on to the same end", async () => {
+    await atEachPoint("pruneHistory", async (opened) => {
+      const [resources = 0, generations, bodies] = counts(
+        opened,
+        "resource",
+        "generation",
+        "spec_body",
+      );
+      // Each removed one has its spec and its deletion.
+      expect({ generations, bodies }).toEqual({
+        generations: 2 * resources - 1,
+        bodies: resources,
+      });
+      expect(await opened.store.pruneHistory({ olderThanMs: -60_000 })).toEqual({
+        resources: resources - 1,
+        runs: 0,
+      });
+      expect(counts(opened, "resource", "generation", "spec_body", "queue")).toEqual([1, 1, 1, 1]);
+    });
   });
 });
 
