@@ -11,7 +11,7 @@ import { SYNC_OWNER } from "../model/sync.ts";
 import { resolve, type Resolution, type ResolveRequest } from "../runner/resolver.ts";
 import { findCommittedSpecs } from "../sources/git/committed-specs.ts";
 import { findRepository, git, type Repository } from "../sources/git/repository.ts";
-import { displayPath, SPECS_FOLDER } from "../sources/project.ts";
+import { displayPath, isBelow, SPECS_FOLDER } from "../sources/project.ts";
 import type { Cli } from "./invocation.ts";
 import type { Loaded, LoadOptions } from "./plan-specs.ts";
 import { syncSetOf } from "./select-synced.ts";
@@ -54,10 +54,6 @@ export async function planRevision(
 }
 
 const NEVER = { count: Number.POSITIVE_INFINITY, fraction: 1 };
-
-function isBelow(root: string, file: string): boolean {
-  return root === "." || file === root || file.startsWith(`${root}/`);
-}
 
 async function loadCommit(
   cli: Cli,

@@ -1,7 +1,8 @@
 import path from "node:path";
 import type { BuildFailure, BuildOptions, Message, Plugin } from "esbuild";
 import type { Problem } from "../model/manifest.ts";
-import { noSuchModule, PACKAGE } from "./installed.ts";
+import { nearestName } from "../model/nearest.ts";
+import { installedModules, noSuchExport, noSuchModule, PACKAGE } from "./installed.ts";
 import { displayPath } from "./project.ts";
 import { commitPlugin } from "./commit-plugin.ts";
 import type { ProjectFiles } from "./project-files.ts";
@@ -72,16 +73,27 @@ function buildProblem(project: string, { text, location }: Message, entry: strin
   const file = isEntry ? location.file : displayPath(project, path.resolve(project, location.file));
   // The bundler counts columns in bytes from zero.
   const before = Buffer.from(location.lineText).subarray(0, location.column).toString("utf8");
-  const message = text.startsWith("Could not resolve") ? unresolved(text) : text;
+  const message = worded(project, text);
   return { file, line: Math.max(1, location.line), column: before.length + 1, path: "", message };
 }
 
 const BELOW_A_MODULE = /^Cannot read directory .*\.js": not a directory$/;
 
+function worded(project: string, text: string): string {
+  if (text.startsWith("Could not resolve")) return unresolved(text);
+  const [, module, name] = /^No matching export in "(.+)" for import "(.+)"$/.exec(text) ?? [];
+  if (module === undefined || name === undefined) return text;
+  return noSuchExport(project, path.resolve(project, module), name);
+}
+
 function unresolved(text: string): string {
   const [, own] = /\(originally "([^"]+)"\)/.exec(text) ?? [];
   if (own?.startsWith(`${PACKAGE}/`)) return noSuchModule(own);
-  return `${text.replace(/^Could not resolve/, "can't find")}; check the path of the import`;
+  const [, specifier = ""] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
+  const near = nearestName(specifier, installedModules().keys());
+  const hint =
+    near === undefined ? "check the path of the import" : `did you mean ${JSON.stringify(near)}?`;
+  return `${text.replace(/^Could not resolve/, "can't find")}; ${hint}`;
 }
 
 function isBuildFailure(thrown: unknown): thrown is BuildFailure {

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Loader, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
 import { installationUrl } from "../model/installation.ts";
 import { installedModules, noSuchModule, PACKAGE } from "./installed.ts";
+import { nearestName } from "../model/nearest.ts";
 import { locateAlias } from "./commit-plugin.ts";
 import type { CommittedFiles, ProjectFiles } from "./project-files.ts";
 import { byteFault, FileFault, readFault } from "./text.ts";
@@ -109,8 +110,7 @@ async function resolvePackage(
   }
   if (found.errors.length > 0) {
     const name = args.path.split("/", args.path.startsWith("@") ? 2 : 1).join("/");
-    const text = `can't find the package ${name}; install it in the project: npm install ${name}`;
-    return { errors: [{ text }] };
+    return { errors: [{ text: noSuchPackage(name, build.initialOptions.absWorkingDir) }] };
   }
   if (runsOutside(found.path)) {
     const target = kind === "require-call" ? found.path : pathToFileURL(found.path).href;
@@ -118,6 +118,24 @@ async function resolvePackage(
   }
   if (commit?.holds(found.path)) return inCommit(commit, found.path, args.path);
   return { path: found.path, namespace: found.namespace, sideEffects: found.sideEffects };
+}
+
+function noSuchPackage(name: string, project = "."): string {
+  const near = nearestName(name, [PACKAGE, "zod", ...installedPackages(project)]);
+  // Where it is mistyped, installing it by that name may bring in anything.
+  const hint =
+    near === undefined
+      ? `install it in the project: npm install ${name}`
+      : `did you mean ${JSON.stringify(near)}?`;
+  return `can't find the package ${name}; ${hint}`;
+}
+
+function installedPackages(project: string): string[] {
+  try {
+    return readdirSync(path.join(project, "node_modules"));
+  } catch {
+    return [];
+  }
 }
 
 /** A folder of the commit need not be on the disk, and packages are looked for from one that is. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { globSync, isDynamicPattern } from "tinyglobby";
 import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
-import { displayPath } from "./project.ts";
+import { displayPath, isBelow } from "./project.ts";
 import { SPEC_FILE } from "./spec-file.ts";
 import { LINK_LOOP, problemOf } from "./text.ts";
 
@@ -161,7 +161,7 @@ function followLink(search: Search, link: string, { name }: Dirent, recursive: b
 }
 
 function isInside(folders: readonly string[], file: string): boolean {
-  return folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
+  return folders.some((folder) => isBelow(folder, file));
 }
 
 /** Adds a file by a path whose folders are real, so that it lies in the project where it does. */

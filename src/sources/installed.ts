@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { installationUrl } from "../model/installation.ts";
+import { nearestName } from "../model/nearest.ts";
+import { displayPath } from "./project.ts";
 
 /** The package's name: imports of it lead to the running installation, whatever a project has. */
 export const PACKAGE = "@osolmaz/pi-workflows";
@@ -20,7 +22,21 @@ export function installedModules(): ReadonlyMap<string, string> {
 
 /** What an import of a module that this product does not have is told. */
 export function noSuchModule(specifier: string): string {
-  return `${specifier} does not exist; there are ${[...installedModules().keys()].join(", ")}`;
+  const modules = [...installedModules().keys()];
+  const below = modules.filter((name) => name !== PACKAGE).map((name) => name.slice(BELOW.length));
+  const near = nearestName(specifier.slice(BELOW.length), below);
+  const hint =
+    near === undefined ? `there are: ${modules.join(", ")}` : `did you mean "${BELOW}${near}"?`;
+  return `${specifier} does not exist; ${hint}`;
+}
+
+const BELOW = `${PACKAGE}/`;
+
+/** What an import of a name that the module at `file` does not have is told. */
+export function noSuchExport(project: string, file: string, name: string): string {
+  const [own] = [...installedModules()].find(([, target]) => target === file) ?? [];
+  const [, installed] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file) ?? [];
+  return `${own ?? installed ?? displayPath(project, file)} has no export named ${name}`;
 }
 
 const OWN_CODE = ["dist/", "src/"].map((folder) => fileURLToPath(installationUrl(folder)));

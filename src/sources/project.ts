@@ -39,6 +39,11 @@ export function projectOf(folder: string): string {
   );
 }
 
+/** Whether a path is that of a root or lies below it; `.` and the empty one are the top. */
+export function isBelow(root: string, file: string): boolean {
+  return root === "." || root === "" || file === root || file.startsWith(`${root}/`);
+}
+
 function nearest(start: string, holds: (folder: string) => boolean): string | undefined {
   for (let folder = start; ; folder = path.dirname(folder)) {
     if (holds(folder)) return folder;

@@ -2,7 +2,7 @@ import { SourceMap, type SourceMapPayload } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Place } from "../model/manifest.ts";
-import { isOwnCode } from "./installed.ts";
+import { isOwnCode, noSuchExport } from "./installed.ts";
 import { displayPath } from "./project.ts";
 import { swapProperty } from "./swap-property.ts";
 
@@ -15,6 +15,8 @@ export type BundlePlaces = {
    * `file` (as places name it) where that is given.
    */
   ofStack(stack: string, file?: string): Place | undefined;
+  /** What an error says, with modules named as people import them. */
+  worded(message: string): string;
 };
 
 const FRAME = /(file:\/\/[^\s()]+|\/[^\s():]+):(\d+):(\d+)/g;
@@ -33,7 +35,7 @@ export function bundlePlaces(project: string): BundlePlaces {
   return {
     add: (file, map) => void texts.set(file, map),
     ofStack(stack, file) {
-      for (const [, where, line, column] of stack.matchAll(FRAME)) {
+      for (const [, where, line, column] of withHead(stack).matchAll(FRAME)) {
         const bundle = toPath(where as string);
         const map = bundle === undefined ? undefined : mapOf(bundle, texts, maps);
         const entry = map?.findEntry(Number(line) - 1, Number(column) - 1);
@@ -44,7 +46,25 @@ export function bundlePlaces(project: string): BundlePlaces {
       }
       return undefined;
     },
+    worded(message) {
+      const [, url = "", name = ""] = MISSING_EXPORT.exec(message) ?? [];
+      const file = toPath(url);
+      return url === "" || file === undefined ? message : noSuchExport(project, file, name);
+    },
   };
+}
+
+const MISSING_EXPORT =
+  /^SyntaxError: The requested module '(file:.+)' does not provide an export named '(.+)'$/;
+
+const HEAD = /^(file:\/\/\S+:\d+)\n.*\n( *)\^/;
+
+/** The position of an import that fails stands above the stack: its line, and marks below its column. */
+function withHead(stack: string): string {
+  return stack.replace(
+    HEAD,
+    (_head, line: string, before: string) => `${line}:${before.length + 1}\n`,
+  );
 }
 
 /** The call of `defineResource` itself and the innermost ones around it. */

@@ -81,6 +81,7 @@ export default Promise.resolve(defineResource(note, { key: "later", spec: { titl
     const made = project({
       "a.resource.ts": `import { title } from "titles";\n${spec("a", "void title;\n")}`,
       "b.resource.ts": `import x from "absent/deep";\n${spec("b", "void x;\n")}`,
+      "c.resource.ts": `import x from "title";\n${spec("c", "void x;\n")}`,
     });
     made.write("node_modules/titles/package.json", '{ "type": "module", "exports": "./t.js" }');
     made.write("node_modules/titles/t.js", 'export const title = "t";');
@@ -88,6 +89,7 @@ export default Promise.resolve(defineResource(note, { key: "later", spec: { titl
     expect(keys(found)).toEqual(["note a"]);
     expect(lines(found)).toEqual([
       ".pi/resources/b.resource.ts:1:15: can't find the package absent; install it in the project: npm install absent",
+      '.pi/resources/c.resource.ts:1:15: can\'t find the package title; did you mean "titles"?',
     ]);
   });
 });
@@ -108,12 +110,27 @@ describe("a TypeScript spec file that is wrong leaves the others alone", () => {
     [
       "a module that this product does not have",
       `import x from "@osolmaz/pi-workflows/nope";\nexport default x;`,
-      `1:15: @osolmaz/pi-workflows/nope does not exist; there are ${[...installedModules().keys()].join(", ")}`,
+      `1:15: @osolmaz/pi-workflows/nope does not exist; there are: ${[...installedModules().keys()].join(", ")}`,
+    ],
+    [
+      "a module of this product that is mistyped",
+      `import x from "@osolmaz/pi-workflows/workflow";\nexport default x;`,
+      '1:15: @osolmaz/pi-workflows/workflow does not exist; did you mean "@osolmaz/pi-workflows/workflows"?',
+    ],
+    [
+      "this product mistyped",
+      `import x from "@osolmaz/pi-workflow/workflows";\nexport default x;`,
+      '1:15: can\'t find the package @osolmaz/pi-workflow; did you mean "@osolmaz/pi-workflows"?',
+    ],
+    [
+      "a missing export of this product",
+      `import {\n  defineResource,\n  defineResuorce,\n} from "@osolmaz/pi-workflows/resource-managers";\nexport default [defineResource, defineResuorce];`,
+      "3:3: @osolmaz/pi-workflows/resource-managers has no export named defineResuorce",
     ],
     [
       "a missing export",
       `import { nope } from "../resource-managers/note.resource-manager.ts";\nexport default nope;`,
-      '1:10: No matching export in ".pi/resource-managers/note.resource-manager.ts" for import "nope"',
+      "1:10: .pi/resource-managers/note.resource-manager.ts has no export named nope",
     ],
     [
       "a thrown error",

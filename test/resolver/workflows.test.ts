@@ -248,6 +248,16 @@ describe("what is wrong with a workflow is told at its place", () => {
     expect(found.workflows.map(({ name }) => name)).toEqual(["inside"]);
   });
 
+  it("an import of a name that its module does not have, where it is imported", async () => {
+    const text = greeting("odd", 'import { compute,\n  compte } from "@osolmaz/pi-workflows";');
+    const found = await load(tempProject({ [`${FOLDER}/odd.workflow.ts`]: `${text}\ncompte();` }));
+    expect(problems(found)).toEqual([
+      expect.stringMatching(
+        /^\.pi\/workflows\/odd\.workflow\.ts:\d+:3: @osolmaz\/pi-workflows has no export named compte$/,
+      ),
+    ]);
+  });
+
   it("a node or an edge that does not hold, where it is made", async () => {
     const text = greeting("odd", "")
       .replace('run: () => "hello"', 'timeout: "soon" as never, run: () => "hello"')

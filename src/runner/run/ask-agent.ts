@@ -39,7 +39,7 @@ export async function askAgent(
       if (answer.state === "failed") throw faulted(answer);
       const fitting = work.schema.safeParse(answer.value);
       if (fitting.success) return fitting.data;
-      const problems = problemsOf(fitting.error);
+      const problems = problemsOf(fitting.error, answer.value);
       if (corrections === LIMITS.agentCorrections) {
         const told = `it was told ${corrections} times what is wrong`;
         const message = `the agent of node ${ref.node} gave an answer that does not fit, and ${told}: ${problems}`;

@@ -1,8 +1,10 @@
 import type { z } from "zod";
-import { canonicalJson, joinPath, type Json } from "../../model/canonical.ts";
+import { canonicalJson, type Json } from "../../model/canonical.ts";
 import { PiWorkflowsError } from "../../model/errors.ts";
 import { byteLength, LIMITS, truncate } from "../../model/limits.ts";
 import type { NodeError } from "../../model/run.ts";
+import { formatPath } from "../../sources/issue.ts";
+import { zodIssues } from "../../sources/zod-issues.ts";
 import { clean, messageOf } from "../message.ts";
 
 /** What is wrong with a value that one part of a run hands to another. */
@@ -53,22 +55,19 @@ export function handOver(
 export function conform(value: unknown, schema: z.ZodType, { what, reason }: Naming): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new HandOverError(reason, `${what} that does not fit: ${problemsOf(parsed.error)}`);
+  throw new HandOverError(reason, `${what} that does not fit: ${problemsOf(parsed.error, value)}`);
 }
 
 const PROBLEMS_SHOWN = 5;
 
-/** The first problems that a schema found, each with its place. */
-export function problemsOf({ issues }: z.ZodError): string {
-  const shown = issues.slice(0, PROBLEMS_SHOWN).map(({ path, message }) => {
-    const place = path.reduce<string>(
-      (at, step) => (typeof step === "number" ? `${at}[${step}]` : joinPath(at, String(step))),
-      "",
-    );
-    return place === "" ? message : `${place}: ${message}`;
-  });
-  const rest = issues.length - shown.length;
-  return truncate(shown.join("; ") + (rest > 0 ? `; and ${rest} more` : ""));
+/** The first problems that a schema found in a value, each with its place. */
+export function problemsOf({ issues }: z.ZodError, value: unknown): string {
+  const problems = zodIssues(issues, value, undefined).map(({ path, message }) =>
+    path.length === 0 ? message : `${formatPath(path)}: ${message}`,
+  );
+  const rest = problems.length - PROBLEMS_SHOWN;
+  const more = rest > 0 ? [`and ${rest} more`] : [];
+  return truncate([...problems.slice(0, PROBLEMS_SHOWN), ...more].join("; "));
 }
 
 function why(thrown: unknown): string {

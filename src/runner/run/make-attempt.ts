@@ -1,4 +1,5 @@
 import type { Json } from "../../model/canonical.ts";
+import type { NodeKind } from "../../model/graph.ts";
 import { nameOf, leavesTraces, type Attempt, type Verdict } from "./attempt.ts";
 import { printingTo } from "./attempt-log.ts";
 import { createContext, line, type AttemptContext, type ContextParts } from "./contexts.ts";
@@ -94,13 +95,17 @@ function act(
 
 function given({ ref, node }: Attempt, value: unknown): Json | undefined {
   if (ref.compensation) return undefined;
-  const what =
-    node.kind === "include"
-      ? `${nameOf(ref)} gave its workflow an input`
-      : `${nameOf(ref)} handed over ${node.kind === "decision" ? "a choice" : "an output"}`;
+  const what = GIVES[node.kind]?.(nameOf(ref)) ?? `${nameOf(ref)} handed over an output`;
   const reason = node.kind === "include" ? "InvalidInput" : "InvalidOutput";
   return handOver(value, node.gives, { what, reason });
 }
+
+const GIVES: Partial<Record<NodeKind, (name: string) => string>> = {
+  include: (name) => `${name} gave its workflow an input`,
+  decision: (name) => `${name} handed over a choice`,
+  exit: () => "the workflow ended with an output",
+  result: () => "the workflow ended with an output",
+};
 
 function calling<T>(parts: AttemptParts, { ref }: Attempt, call: () => T): T {
   return printingTo((level, text) => parts.log(ref, line(level, text)), call);

@@ -15,6 +15,7 @@ import type {
   SyncSet,
 } from "../../model/sync.ts";
 import type { StoreReader, SyncRecord } from "../../store/store.ts";
+import { isBelow } from "../../sources/project.ts";
 import { mergeSyncConditions, outcomeConditions, watchingCondition } from "./conditions.ts";
 import { describeDrift, mergeDrift } from "./drift.ts";
 import { loadRevision, type LoadContext } from "./load.ts";
@@ -117,7 +118,7 @@ type Result = {
 
 function rootsWithoutSpecs({ roots }: SyncSet, { specs }: Listing): string[] {
   const files = [...specs.keys()];
-  return roots.filter((root) => !files.some((file) => root === "." || file.startsWith(`${root}/`)));
+  return roots.filter((root) => !files.some((file) => isBelow(root, file)));
 }
 
 async function itemsOf({ context, revision, set, target }: SyncJob, plan: Plan) {

@@ -1,5 +1,5 @@
 import type { Problem } from "../../model/manifest.ts";
-import { WORKFLOWS_FOLDER } from "../project.ts";
+import { isBelow, WORKFLOWS_FOLDER } from "../project.ts";
 import { SPEC_FILE } from "../spec-file.ts";
 import { FileFault, problemOf } from "../text.ts";
 import { openCommitTree, type CommitTree } from "./commit-tree.ts";
@@ -63,14 +63,10 @@ function splitOff(
   for (const file of tree.keys()) {
     if (!isBelow(WORKFLOWS_FOLDER, file)) continue;
     hasWorkflows = true;
-    if (!roots.some((root) => !isNotTop(root) || isBelow(root, file))) others.add(file);
+    if (!roots.some((root) => isBelow(root, file))) others.add(file);
   }
   if (others.size === 0) return { listed: tree, hasWorkflows };
   return { listed: new Map([...tree].filter(([file]) => !others.has(file))), hasWorkflows };
-}
-
-function isBelow(folder: string, file: string): boolean {
-  return file === folder || file.startsWith(`${folder}/`);
 }
 
 function merge(found: CommittedSpecs, more: CommittedSpecs): void {

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { formatProblem, type Problem } from "../../model/manifest.ts";
 import { discoverInTurns } from "../discover.ts";
 import { globalNames, WORKFLOWS } from "../definition-files.ts";
-import { DEFINITIONS_FOLDER, displayPath, WORKFLOWS_FOLDER } from "../project.ts";
+import { DEFINITIONS_FOLDER, displayPath, isBelow, WORKFLOWS_FOLDER } from "../project.ts";
 import { type FileState, readState } from "./file-state.ts";
 
 /** What to look at. */
@@ -204,10 +204,6 @@ function isDefinitionPart(name: string, { project, imports, globalFolder }: Scan
   if (folders.some((folder) => isBelow(path.resolve(project, folder), file))) return true;
   const isOfUser = path.dirname(file) === WORKFLOWS.globalFolder(globalFolder);
   return isOfUser && WORKFLOWS.pattern.test(path.basename(file));
-}
-
-function isBelow(folder: string, name: string): boolean {
-  return folder === "." || name.startsWith(`${folder}/`);
 }
 
 /** Whether absence of a file proves that it is gone: the folder that should hold it can be read. */

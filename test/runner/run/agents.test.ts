@@ -57,7 +57,9 @@ describe("an agent", () => {
 
     expect(outcome).toMatchObject({ ending: { output: { score: 10 } } });
     expect(new Set(host.questions.map(({ conversation }) => conversation)).size).toBe(1);
-    expect(host.questions[1]?.prompt).toMatch(/does not fit what is wanted: score: Too big/);
+    expect(host.questions[1]?.prompt).toMatch(
+      /does not fit what is wanted: score: must be at most 10/,
+    );
   });
 
   it("that goes on to answer wrong fails its node", async () => {

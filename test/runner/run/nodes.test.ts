@@ -236,7 +236,7 @@ describe("what is handed over", () => {
           run: () => ({ list: ["a"] }) as never,
         }),
       ),
-      /only: node only handed over an output that does not fit: list\[0\]: .*number/,
+      /only: node only handed over an output that does not fit: list\[0\]: must be a number, not "a"/,
     ],
     [
       "an output that JSON can't hold",
@@ -259,7 +259,7 @@ describe("what is handed over", () => {
     [
       "a result that does not fit the workflow's output",
       single(compute({ run: () => 7 }), z.string()),
-      /end:done: node end:done handed over an output that does not fit: .*string/,
+      /^end:done: the workflow ended with an output that does not fit: must be a string, not 7$/,
     ],
   ])("%s fails the run, naming the node and the place", async (_what, workflow, message) => {
     const { outcome } = await run(workflow);
@@ -287,7 +287,9 @@ describe("what is handed over", () => {
       ending: {
         state: "failed",
         reason: "InvalidInput",
-        message: expect.stringMatching(/was given an input that does not fit: url: /),
+        message: expect.stringMatching(
+          /was given an input that does not fit: url: must be a valid url$/,
+        ),
       },
     });
     expect(host.entries).toEqual([]);
