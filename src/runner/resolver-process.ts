@@ -36,7 +36,7 @@ export type ResolverRun = {
   /** A child that was started ahead for this; it has done nothing yet. */
   child?: ChildProcess | undefined;
   limits: ResolverLimits;
-  /** Epoch milliseconds by which this try must end. */
+  /** By `performance.now()`, which nobody sets, when this try must end. */
   deadline: number;
   signal: AbortSignal | undefined;
   onDesired: (items: Desired[]) => void;
@@ -136,7 +136,7 @@ function watchProgress(
   idle = setTimeout(check, allowed);
   const overall = setTimeout(
     () => stop({ kind: "overall-limit", file: current() }),
-    Math.max(deadline - Date.now(), 0),
+    Math.max(deadline - performance.now(), 0),
   );
   return {
     progress: () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Duplex, Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { installationUrl } from "../../src/model/installation.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import { encodeFrame } from "../../src/runner/frames.ts";
@@ -41,6 +41,11 @@ describe("a spec file that its process does not survive is named, and the rest i
       "SIGKILL",
       'process.kill(process.pid, "SIGKILL");\nexport default [];',
       "ended the process that evaluates it (SIGKILL)",
+    ],
+    [
+      "SIGSTOP",
+      'process.kill(process.pid, "SIGSTOP");\nexport default [];',
+      "did not finish within 1 s; look for an endless loop",
     ],
     [
       "too much memory",
@@ -98,6 +103,32 @@ export default [];`);
     expect(lines(found)).toHaveLength(1);
     const pid = Number(readFileSync(made.path("pid"), "utf8"));
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it("one that is stopped and goes on in time is loaded whole", async () => {
+    const made = project(`import { spawn } from "node:child_process";
+spawn("sh", ["-c", "sleep 0.2; kill -CONT " + process.pid], { stdio: "ignore", detached: true });
+process.kill(process.pid, "SIGSTOP");
+export default { resourceManager: "note", key: "bad", spec: { title: "t" } };`);
+    const found = await loadSpecs(made, FILES);
+    expect(lines(found)).toEqual([]);
+    expect(keys(found)).toEqual(["note bad", "note fine", "note good"]);
+  });
+
+  it("T-4: the limits of a load are those of a clock that nobody sets", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const made = project("while (true) {}\nexport default [];");
+      const loading = loadSpecs(made, FILES, {}, { evaluateMs: 500 });
+      vi.setSystemTime(Date.now() + 3_600_000);
+      const found = await loading;
+      expect(lines(found)).toEqual([
+        "bad.resource.ts:1:1: did not finish within 0.5 s; look for an endless loop",
+      ]);
+      expect(keys(found)).toEqual(["note fine", "note good"]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("among hundreds as well", async () => {
