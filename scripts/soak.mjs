@@ -19,7 +19,7 @@ const SOAKS = {
   kills: { file: "test/pi/kills.test.ts", env: { KILLED_RUNS: "200" } },
   processes: { file: "test/faults/kills.test.ts", env: { KILLS: "2000" } },
   power: { file: "test/faults/power.test.ts", env: { POWER_CUTS: "5000" } },
-  disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000" } },
+  disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000", CUT_LOGS: "500" } },
   // A kill, and a disk that fails, at each change of a file.
   points: { file: "points.test.ts", env: { FAULT_STEP: "1" } },
   fuzz: { file: "test/fuzz", env: { FUZZ_TIMES: "50" } },

@@ -23,6 +23,7 @@ import {
   writeDefinition,
 } from "../server/server-process.ts";
 import { tempFolder } from "../server/temp.ts";
+import { count } from "../support/figures.ts";
 import { makeThing, startProvider } from "./provider.ts";
 import { fail, faultFile } from "./points.ts";
 import { random, sized } from "./seeds.ts";
@@ -32,6 +33,7 @@ import { shim } from "./shim.ts";
 beforeAll(buildServer);
 
 const PAGE_BYTES = 4096;
+const CUT_LOGS = sized("CUT_LOGS", 12);
 
 // The soak takes its time.
 vi.setConfig({ testTimeout: 3_600_000 });
@@ -189,6 +191,7 @@ describe("P-7: a damaged database", () => {
       writeFileSync(homeAt(copy).database, bytes);
       const code = await useAll(copy, keys);
       found.set(code, (found.get(code) ?? 0) + 1);
+      count("damaged pages", 1);
       // Whoever met it, nothing more is built on the database.
       if (code !== "none") expect(await startCode(copy)).toBe("STORE_CORRUPT");
     }
@@ -206,7 +209,7 @@ describe("P-7: a damaged database", () => {
     const wal = `${homeAt(first.home).database}-wal`;
     const { size } = statSync(wal);
     const next = random(7);
-    for (let round = 0; round < 12; round += 1) {
+    for (let round = 0; round < CUT_LOGS; round += 1) {
       const copy = path.join(tempFolder(), "home");
       cpSync(first.home, copy, { recursive: true, filter: (from) => !from.endsWith(".sock") });
       rmSync(`${homeAt(copy).database}-shm`, { force: true });
@@ -218,6 +221,7 @@ describe("P-7: a damaged database", () => {
       await server.start();
       const { resources } = await server.client.snapshot(project);
       expect([0, 30]).toContain(resources.length);
+      count("logs that were cut", 1);
       await server.stop();
     }
   });

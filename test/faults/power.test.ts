@@ -105,20 +105,20 @@ async function cutOften(
 ) {
   const opened = ops.findIndex(({ file }) => file === "acks");
   const next = random(1);
-  const places = new Set(
-    Array.from(
-      { length: count },
-      () => opened + 1 + Math.floor(next() * (ops.length - opened - 1)),
-    ),
-  );
+  const places = new Map<number, number>();
+  for (let left = count; left > 0; left -= 1) {
+    const place = opened + 1 + Math.floor(next() * (ops.length - opened - 1));
+    places.set(place, (places.get(place) ?? 0) + 1);
+  }
   const disk = new Disk();
   const all: Found[] = [];
   for (const [index, op] of ops.entries()) {
     disk.do(op);
-    if (!places.has(index)) continue;
-    const kept = fates[all.length % fates.length] as number;
-    const chance = random(index);
-    all.push(await cut(disk, () => chance() < kept));
+    for (let times = places.get(index) ?? 0; times > 0; times -= 1) {
+      const kept = fates[all.length % fates.length] as number;
+      const chance = random(all.length);
+      all.push(await cut(disk, () => chance() < kept));
+    }
   }
   return {
     cuts: all.length,

@@ -15,6 +15,7 @@ import {
   writeDefinition,
 } from "../server/server-process.ts";
 import { tempFolder } from "../server/temp.ts";
+import { count } from "../support/figures.ts";
 import { makeThing, startProvider } from "./provider.ts";
 import { childrenOf, FaultyServer, send } from "./server.ts";
 import { shim } from "./shim.ts";
@@ -77,17 +78,21 @@ async function untilReady(client: Client, project: string): Promise<void> {
 const HOUR_MS = 3_600_000;
 
 describe("a process that is stopped", () => {
-  it("T-3, F-5, E-2: a server that sleeps past its leases never has two passes of a key", async () => {
+  it.each([
+    ["a server that sleeps past its leases", false],
+    ["a machine that sleeps, with server and runner,", true],
+  ])("T-3, F-5, E-2: %s never has two passes of a key", async (_, sleeps) => {
     const [provider, board, clock] = [await startProvider(), makeBoard(), makeClock()];
     const server = await new FaultyServer({ env: clock.env }).start();
     const project = makeProject({ stays });
     const spec = { url: provider.url, seen: true, folder: board.folder };
     await applySpecs(server.client, project, "stays", { a: spec });
     await untilTrue(() => board.passes("begin").length === 1);
-    server.signal("SIGSTOP");
+    const sleepers = [server.pid, ...(sleeps ? board.passes("begin") : [])];
+    for (const pid of sleepers) send(pid, "SIGSTOP");
     // As a laptop that was closed for an hour.
     clock.set(HOUR_MS);
-    server.signal("SIGCONT");
+    for (const pid of sleepers) send(pid, "SIGCONT");
     await server.client.reconcile({ project, resourceManager: "stays" });
     board.go();
     await untilReady(server.client, project);
@@ -232,6 +237,7 @@ describe("a clock that is set back and forth", () => {
     const jumps = [-30 * 24, 24, -1, 1, 400 * 24, -400 * 24, 0].map((hours) => hours * HOUR_MS);
     for (const [index, offset] of jumps.entries()) {
       clock.set(offset);
+      count("times that the clock was set", 1);
       const key = `k${index}`;
       await applySpecs(server.client, project, "maker", {
         [key]: { url: provider.url, seen: true },
