@@ -1,8 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
+import type { EffectOutcome } from "../../src/model/effect.ts";
 import type { EventInput } from "../../src/model/event.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
-import { Driver, FAILED, PROJECT, SETTLED, sqliteStore } from "./support.ts";
+import {
+  CRASHED,
+  Driver,
+  EFFECT,
+  FAILED,
+  ORIGIN,
+  PROJECT,
+  SETTLED,
+  sqliteStore,
+} from "./support.ts";
 
 type Started = { driver: Driver<ResourceManagerStore>; uid: string };
 
@@ -129,7 +139,85 @@ describe("events", () => {
   });
 });
 
+describe("events of effects and removals", () => {
+  const TEXT = "told by the provider";
+  it.each<[string, EffectOutcome, string]>([
+    ["applied", { state: "applied", externalRef: "abc" }, "Normal EffectApplied: merge:1: abc"],
+    ["applied without a trace", { state: "applied" }, "Normal EffectApplied: merge:1"],
+    [
+      "applied with too large a result",
+      { state: "applied", result: "x".repeat(LIMITS.effectResult) },
+      `Warning EffectApplied: merge:1: the result is not kept: it exceeds ${LIMITS.effectResult} bytes`,
+    ],
+    ["rejected", { state: "rejected", reason: TEXT }, `Warning EffectRejected: merge:1: ${TEXT}`],
+    [
+      "unknown",
+      { state: "indeterminate", reason: TEXT, park: false },
+      `Warning EffectIndeterminate: merge:1: ${TEXT}`,
+    ],
+    [
+      "parked",
+      { state: "indeterminate", reason: TEXT, park: true },
+      `Warning EffectParked: merge:1: ${TEXT}`,
+    ],
+  ])("tell of an effect that is %s", async (_, outcome, told) => {
+    const { driver, uid } = await start();
+    const { claim } = await driver.claimOne();
+    const { effect } = await driver.store.beginEffect(claim, EFFECT);
+    const { key, requestFingerprint } = effect;
+    await driver.store.settleEffect(claim, { key, requestFingerprint, outcome });
+    const last = (await driver.store.events({ uid })).at(-1);
+    expect(`${last?.type} ${last?.reason}: ${last?.message}`).toBe(told);
+  });
+
+  it.each([
+    [true, "Warning", "finalizers dropped: worktree, session; effects left behind: merge:1"],
+    [false, "Normal", "finalizers dropped: none; effects left behind: none"],
+  ])("D-8: tell what a forced deletion leaves behind (%s)", async (isMuch, type, left) => {
+    const { driver, uid } = await start();
+    const { claim } = await driver.claimOne();
+    if (isMuch) {
+      await driver.store.setFinalizer(claim, "worktree", true);
+      await driver.store.setFinalizer(claim, "session", true);
+      await driver.store.beginEffect(claim, EFFECT);
+    }
+    await driver.store.delete({ ref: driver.ref("a"), origin: ORIGIN, force: true });
+    const events = await driver.store.events({ uid });
+    const forced = events.find(({ reason }) => reason === "ForceDeleted");
+    expect(forced?.message).toBe(`from delete m a, by person ann; ${left}`);
+    const removed = events.find(({ reason }) => reason === "Removed");
+    const also = isMuch ? "; effects that may be left behind: merge:1" : "";
+    expect(removed).toMatchObject({ type, message: `no finalizer is left${also}` });
+  });
+});
+
 describe("passes", () => {
+  it("B-6: that end without an answer are recorded as long as they were, and warned of", async () => {
+    const { driver, uid } = await start();
+    await driver.claimOne();
+    driver.clock.advance(90_000);
+    await driver.settle(await driver.claimOne(), CRASHED);
+    expect(await driver.store.passes(uid)).toMatchObject([
+      { outcome: "crashed", detail: "exit: code 1" },
+      {
+        outcome: "crashed",
+        detail: "lease-lost: the claim expired without an answer",
+        durationMs: 90_000,
+      },
+    ]);
+    const warnings = (await driver.store.events({ uid })).filter(({ type }) => type === "Warning");
+    expect(warnings.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      "RunnerFailed: lease-lost: the claim expired without an answer",
+      "RunnerFailed: exit: code 1",
+    ]);
+  });
+
+  it("E-9: that are parked are recorded with their effect", async () => {
+    const { driver, uid } = await start();
+    await driver.pass({ kind: "parked", effectKey: "merge:1", message: "can't tell" });
+    expect(await driver.store.passes(uid)).toMatchObject([{ detail: "merge:1: can't tell" }]);
+  });
+
   it("are recorded with cause, outcome and time, newest first, and bounded", async () => {
     const { driver, uid } = await start();
     await driver.pass(FAILED);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/model/limits.ts";
 import type { WakeCause } from "../../src/model/queue.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
-import { Driver, PROJECT, sqliteStore } from "./support.ts";
+import { Driver, EFFECT, PROJECT, sqliteStore } from "./support.ts";
 
 type Looping = Driver<ResourceManagerStore>;
 
@@ -37,14 +37,27 @@ describe("B-5: passes that ask for passes", () => {
     const driver = await looping(LIMITS.hotLoopPasses * 2, "child");
     expect((await driver.queued("a"))?.readyAt).toBeLessThanOrEqual(driver.clock.now());
     const claimed = await driver.claimOne();
-    await driver.store.beginEffect(claimed.claim, {
-      key: "e",
-      kind: "test",
-      request: null,
-      provenAbsent: false,
-    });
+    await driver.store.beginEffect(claimed.claim, EFFECT);
     const { readyAt } = await driver.settle(claimed, { kind: "requeue" });
     expect(readyAt).toBe(driver.clock.now());
+  });
+
+  it("are no loop when each moves an effect", async () => {
+    const driver = await looping(LIMITS.hotLoopPasses);
+    const claimed = await driver.claimOne();
+    await driver.store.beginEffect(claimed.claim, EFFECT);
+    const { readyAt } = await driver.settle(claimed, { kind: "requeue" });
+    expect(readyAt).toBe(driver.clock.now());
+  });
+
+  it("are no loop when they ask for enough time and others wake them", async () => {
+    const driver = await looping(0);
+    for (let count = 0; count < LIMITS.hotLoopPasses * 2; count += 1) {
+      await driver.pass({ kind: "requeueAfter", delayMs: LIMITS.hotLoopDelayMs });
+      await driver.store.enqueue([{ target: driver.ref("a"), cause: "source" }]);
+    }
+    const events = await driver.store.events({ project: PROJECT });
+    expect(events.filter(({ reason }) => reason === "HotLoop")).toEqual([]);
   });
 
   it("are no loop when they leave enough time", async () => {

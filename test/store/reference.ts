@@ -186,6 +186,7 @@ export class ReferenceStore implements ModelledStore {
   }
 
   async enqueue(requests: Parameters<ModelledStore["enqueue"]>[0]): Promise<number> {
+    for (const { delayMs = 0 } of requests) if (delayMs !== 0) checkDelay(delayMs);
     let marked = 0;
     for (const { target, cause, delayMs = 0 } of requests) {
       const keys = this.#targets(target).sort((left, right) => (left.key < right.key ? -1 : 1));
@@ -259,6 +260,7 @@ export class ReferenceStore implements ModelledStore {
 
   async beginEffect(claim: Claim, request: Parameters<ModelledStore["beginEffect"]>[1]) {
     const { resource } = this.#holder(claim);
+    if (request.key === "" || request.kind === "") fail("BAD_REQUEST");
     const print = fingerprint(request.request);
     const found = resource.effects.find((effect) => effect.key === request.key);
     if (!found) {

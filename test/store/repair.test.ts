@@ -104,6 +104,17 @@ describe("repair", () => {
     expect(await driver.queued("a")).toBeUndefined();
   });
 
+  it("E-6, R-6: a queue that was lost during a call makes its effect unknown, not forgotten", async () => {
+    const { driver, dropQueue } = await start();
+    await driver.put("a", 1);
+    await driver.store.beginEffect((await driver.claimOne()).claim, EFFECT);
+    dropQueue();
+    await driver.store.repair();
+    const { claim } = await driver.claimOne();
+    const decision = await driver.store.beginEffect(claim, EFFECT);
+    expect(decision).toMatchObject({ next: "observe", effect: { state: "indeterminate" } });
+  });
+
   it("rebuilds a large queue page by page, with other work in between", async () => {
     const { driver, dropQueue, commits } = await start();
     for (const half of [0, 1]) {
@@ -126,5 +137,12 @@ describe("repair", () => {
     expect(order).toEqual(["suspended", "repaired"]);
     expect(commits.length).toBeGreaterThan(3);
     expect((await driver.store.lanes())[0]?.ready).toBe(1_000);
+    // As many as one wake of a whole lane reaches, and of those whose keys begin alike.
+    dropQueue();
+    const lane = driver.lane();
+    const wake = (target: { lane: number; prefix?: string }) =>
+      driver.store.enqueue([{ target, cause: "source" }]);
+    expect(await wake({ lane, prefix: "key 1 " })).toBe(1_000);
+    expect(await wake({ lane })).toBe(1_999);
   });
 });

@@ -27,7 +27,7 @@ export function deletionSuite(start: Start): void {
     const first = await driver.store.get(driver.ref("a"));
     expect(first?.resource.metadata).toMatchObject({ generation: 2 });
     driver.clock.advance(1_000);
-    await remove(driver);
+    expect(await remove(driver)).toMatchObject({ removed: false, finalizers: ["worktree"] });
     expect(await driver.store.get(driver.ref("a"))).toEqual(first);
     expect((await driver.claimOne()).cause).toBe("delete");
   });
@@ -64,7 +64,23 @@ export function deletionSuite(start: Start): void {
     expect(await driver.store.get(driver.ref("a"))).toBeUndefined();
     const receipt = await driver.settle(claimed, SETTLED);
     expect(receipt.resourceVersion).toBeUndefined();
+    expect(receipt.record).toMatchObject({
+      project: PROJECT,
+      resourceManager: "m",
+      key: "a",
+      outcome: "settled",
+    });
     expect(await driver.store.queue({ project: PROJECT })).toEqual([]);
+  });
+
+  it("D-2: as long as one finalizer is left, the resource stays", async () => {
+    const driver = await start();
+    const { claim } = await withFinalizer(driver);
+    await driver.store.setFinalizer(claim, "session", true);
+    await remove(driver);
+    const left = await driver.store.setFinalizer(claim, "session", false);
+    expect(left?.finalizers).toEqual(["worktree"]);
+    expect((await driver.store.get(driver.ref("a")))?.resource.metadata).toEqual(left);
   });
 
   it("D-3: no finalizer can be added to what is being deleted or gone", async () => {
@@ -113,6 +129,7 @@ export function deletionSuite(start: Start): void {
     const applied = { state: "applied" as const };
     await driver.store.resolveEffect(claim.uid, EFFECT.key, applied, "ann");
     expect(await driver.store.effects({ open: true })).toEqual([]);
+    expect(await driver.store.queue({ project: PROJECT })).toEqual([]);
   });
 
   it("D-8: force drops finalizers, and says which and what effects may be left", async () => {
@@ -133,6 +150,10 @@ export function deletionSuite(start: Start): void {
     const change = { kind: "prune" as const, manager: "m", key: "a", expected, origin: ORIGIN };
     await driver.store.applyBatch({ project: PROJECT, changes: [change] });
     await expect(driver.put("a", 2)).rejects.toMatchObject({ code: "DELETING" });
+    const again = { ...change, expected: await driver.version("a") };
+    const { items } = await driver.store.applyBatch({ project: PROJECT, changes: [again] });
+    const same = { generation: 2, resourceVersion: again.expected, removed: false };
+    expect(items).toMatchObject([same]);
   });
 
   it("deleting at another version than the one seen is refused", async () => {
@@ -140,5 +161,8 @@ export function deletionSuite(start: Start): void {
     await driver.put("a", 1);
     const stale = driver.store.delete({ ref: driver.ref("a"), origin: ORIGIN, expected: 99_999 });
     await expect(stale).rejects.toMatchObject({ code: "STALE" });
+    const expected = await driver.version("a");
+    const seen = driver.store.delete({ ref: driver.ref("a"), origin: ORIGIN, expected });
+    expect(await seen).toMatchObject({ removed: true });
   });
 }

@@ -83,6 +83,27 @@ export function effectSuite(start: Start): void {
     await refused(next.claim);
   });
 
+  it("E-4: the end of another request under the same key is refused, and so is one of none", async () => {
+    const { driver, claimed } = await begun();
+    const end = (key: string) =>
+      driver.store.settleEffect(claimed.claim, {
+        key,
+        requestFingerprint: "of another request",
+        outcome: { state: "applied" },
+      });
+    await expect(end(EFFECT.key)).rejects.toMatchObject({ code: "EFFECT_CONFLICT" });
+    await expect(end("never begun")).rejects.toMatchObject({ code: "NOT_FOUND" });
+    expect(await driver.store.effects({})).toMatchObject([{ state: "pending" }]);
+  });
+
+  it.each([{ key: "" }, { kind: "" }])("needs a key and a kind: not %o", async (wrong) => {
+    const driver = await start();
+    await driver.put("a", 1);
+    const { claim } = await driver.claimOne();
+    const refused = driver.store.beginEffect(claim, { ...EFFECT, ...wrong });
+    await expect(refused).rejects.toMatchObject({ code: "BAD_REQUEST" });
+  });
+
   it("E-4: the order of a request's members does not matter", async () => {
     const driver = await start();
     await driver.put("a", 1);
@@ -109,6 +130,19 @@ export function effectSuite(start: Start): void {
       "ann",
     );
     await expect(byHand).rejects.toMatchObject({ code: "EFFECT_NOT_OPEN" });
+    const same = { state: "rejected" as const, reason: "not allowed" };
+    const again = driver.store.resolveEffect(claimed.claim.uid, EFFECT.key, same, "ann");
+    await expect(again).rejects.toMatchObject({ code: "EFFECT_NOT_OPEN" });
+  });
+
+  it("E-5: what is said once more changes nothing; another reason or parking does", async () => {
+    const started = await begun();
+    const say = (reason: string, park = false) =>
+      settle(started, { state: "indeterminate", reason, park });
+    const first = await say("time-out");
+    expect(await say("time-out")).toEqual(first);
+    expect(await say("no route")).toMatchObject({ reason: "no route", parked: false });
+    expect(await say("no route", true)).toMatchObject({ reason: "no route", parked: true });
   });
 
   it("E-6: a pass that ends without an answer leaves its calls indeterminate", async () => {
@@ -144,6 +178,19 @@ export function effectSuite(start: Start): void {
     driver.clock.jump(-24 * 60 * 60_000);
     driver.clock.advance(500);
     expect(await driver.store.beginEffect(claim, EFFECT)).toMatchObject({ quietMs: 2_000 });
+  });
+
+  it("E-7: a look that can't tell does not begin the quiet time anew", async () => {
+    const started = await begun();
+    const next = await nextPass(started);
+    await settle(
+      { ...started, claimed: next },
+      { state: "indeterminate", reason: "not shown yet", park: false },
+    );
+    const quietMs = LIMITS.backoffCapMs + 1_000;
+    started.driver.clock.advance(1_000);
+    const again = await started.driver.store.beginEffect(next.claim, EFFECT);
+    expect(again).toMatchObject({ next: "observe", quietMs });
   });
 
   it("E-9: a parked effect stays parked under a new spec, and blocks nothing else", async () => {
@@ -191,6 +238,23 @@ export function effectSuite(start: Start): void {
     const { conditions } = (await started.driver.store.get(started.driver.ref("a")))?.resource
       .status ?? { conditions: undefined };
     expect(conditions).toEqual([]);
+  });
+
+  it("E-10: the late answer wakes a key that waits for nothing, once, and no suspended one", async () => {
+    const started = await begun();
+    const { driver, claimed } = started;
+    await driver.settle(claimed, { kind: "settled" });
+    expect(await driver.queued("a")).toBeUndefined();
+    await settle(started, { state: "applied" });
+    expect((await driver.claimOne()).cause).toBe("effect");
+    await settle(started, { state: "applied" });
+    expect(await driver.queued("a")).toMatchObject({ dirty: false });
+
+    const other = await begun();
+    await other.driver.settle(other.claimed, { kind: "settled" });
+    await other.driver.store.suspend(other.driver.ref("a"), true);
+    await settle(other, { state: "applied" });
+    expect(await other.driver.queued("a")).toBeUndefined();
   });
 
   it("E-10: but not once a later pass has called again", async () => {

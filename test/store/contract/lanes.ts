@@ -22,7 +22,12 @@ export function laneSuite(start: Start): void {
     };
     await driver.store.applyBatch({ project: PROJECT, changes: [change] });
     expect((await driver.store.lanes()).map(({ manager }) => manager)).not.toContain("late");
+    // Lanes are numbered as they come: this one is the next after those of the start.
+    const next = Math.max(driver.lane("m"), driver.lane("n")) + 1;
+    const early = { ...driver.claimRequest(), lanes: [{ lane: next, max: 1 }] };
+    expect(await driver.store.claim(early)).toEqual([]);
     const { lane } = await driver.store.acceptManager(PROJECT, resolvedManager("late"));
+    expect(lane).toBe(next);
     const request = { ...driver.claimRequest(), lanes: [{ lane, max: 1 }] };
     expect(keysOf(await driver.store.claim(request))).toEqual(["a"]);
   });

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { LIMITS } from "../../../src/model/limits.ts";
 import type { PassOutcome } from "../../../src/model/pass.ts";
+import { CLASS_DELAY_MS } from "../../../src/model/queue.ts";
+import type { Claimed } from "../../../src/store/store.ts";
 import {
   CRASHED,
   FAILED,
@@ -31,6 +33,18 @@ export function queueSuite(start: Start): void {
     await driver.store.enqueue([{ target: { uid: claimed.claim.uid }, cause: "source" }]);
     expect(await driver.queued("a")).toMatchObject({ claimed: true, dirty: true });
     await driver.settle(claimed, SETTLED);
+    expect((await driver.claimOne()).cause).toBe("source");
+  });
+
+  it("Q-2: so does one after the claim of a key that was given up and that a person asked for", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    await driver.pass(TERMINAL);
+    const target = driver.ref("a");
+    await driver.store.enqueue([{ target, cause: "request" }]);
+    const claimed = await driver.claimOne();
+    expect(await driver.store.enqueue([{ target, cause: "source" }])).toBe(1);
+    await driver.settle(claimed, TERMINAL);
     expect((await driver.claimOne()).cause).toBe("source");
   });
 
@@ -75,6 +89,24 @@ export function queueSuite(start: Start): void {
     await driver.store.enqueue([{ target, cause: "request" }]);
     await driver.store.enqueue([{ target, cause: "schedule", delayMs: 9_000 }]);
     expect((await driver.queued("a"))?.readyAt).toBe(now);
+  });
+
+  it("Q-5: what a pass asks for merges with what was asked for meanwhile by the earlier time", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    const meanwhile = async (delayMs: number, outcome: PassOutcome) => {
+      const claimed = await driver.claimOne();
+      await driver.store.enqueue([{ target: driver.ref("a"), cause: "schedule", delayMs }]);
+      await driver.settle(claimed, outcome);
+      const readyAt = (await driver.queued("a"))?.readyAt ?? 0;
+      const waited = readyAt - driver.clock.now();
+      driver.clock.advance(waited);
+      return waited;
+    };
+    expect(await meanwhile(600_000, { kind: "requeueAfter", delayMs: 1_000 })).toBe(1_000);
+    expect(await meanwhile(1_000, { kind: "requeueAfter", delayMs: 600_000 })).toBe(1_000);
+    expect(await meanwhile(600_000, FAILED)).toBeLessThan(600_000);
+    expect(await meanwhile(600_000, SETTLED)).toBe(600_000);
   });
 
   it("Q-6: a pass before the time that was asked for takes its place", async () => {
@@ -146,6 +178,55 @@ export function queueSuite(start: Start): void {
     expect(keysOf(await driver.claim(3))).toEqual(["c", "a", "b"]);
   });
 
+  it("Q-11: a key that was marked during its pass keeps its place", async () => {
+    const driver = await start();
+    for (const key of ["a", "b"]) await driver.put(key, 1);
+    const [a, b] = (await driver.claim(2)) as [Claimed, Claimed];
+    for (const key of ["a", "b"]) {
+      await driver.store.enqueue([{ target: driver.ref(key), cause: "source" }]);
+    }
+    await driver.settle(b, SETTLED);
+    await driver.settle(a, SETTLED);
+    expect(keysOf(await driver.claim(2))).toEqual(["a", "b"]);
+  });
+
+  it("Q-11: a pass that asks for another goes behind what was marked before", async () => {
+    const driver = await start();
+    for (const key of ["a", "b"]) await driver.put(key, 1);
+    for (const claimed of await driver.claim(2)) await driver.settle(claimed, SETTLED);
+    await driver.store.enqueue([{ target: driver.ref("a"), cause: "source" }]);
+    const claimed = await driver.claimOne();
+    await driver.store.enqueue([{ target: driver.ref("b"), cause: "source" }]);
+    await driver.settle(claimed, { kind: "requeue" });
+    expect(keysOf(await driver.claim(2))).toEqual(["b", "a"]);
+  });
+
+  it.each([
+    [
+      ["request", "source"],
+      ["a", "b"],
+    ],
+    [
+      ["source", "request"],
+      ["b", "a"],
+    ],
+  ] as const)(
+    "Q-12: where the head start of a class makes two equal, the order of marking decides (%s)",
+    async (causes, order) => {
+      const driver = await start();
+      for (const key of ["a", "b"]) await driver.put(key, 1);
+      for (const claimed of await driver.claim(2)) await driver.settle(claimed, SETTLED);
+      const later = { request: CLASS_DELAY_MS.normal, source: 0 };
+      for (const cause of causes) {
+        const key = cause === "request" ? "a" : "b";
+        const delayMs = later[cause];
+        await driver.store.enqueue([{ target: driver.ref(key), cause, delayMs }]);
+      }
+      driver.clock.advance(CLASS_DELAY_MS.normal);
+      expect(keysOf(await driver.claim(2))).toEqual(order);
+    },
+  );
+
   it("Q-13: removing a resource removes its queue row and not its successor's", async () => {
     const driver = await start();
     await driver.put("a", 1);
@@ -166,6 +247,27 @@ export function queueSuite(start: Start): void {
       await driver.settle(claimed, FAILED);
     },
   );
+
+  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY, LIMITS.maxRequeueMs + 1])(
+    "Q-14: an enqueue for %s ms later is refused",
+    async (delayMs) => {
+      const driver = await start();
+      await driver.put("a", 1);
+      await driver.pass(SETTLED);
+      const refused = driver.store.enqueue([
+        { target: driver.ref("a"), cause: "schedule", delayMs },
+      ]);
+      await expect(refused).rejects.toMatchObject({ code: "BAD_REQUEST" });
+      expect(await driver.queued("a")).toBeUndefined();
+    },
+  );
+
+  it("an enqueue marks nothing where there is no such key", async () => {
+    const driver = await start();
+    for (const target of [driver.ref("a"), driver.ref("a", "unknown"), { uid: "unknown" }]) {
+      expect(await driver.store.enqueue([{ target, cause: "request" }])).toBe(0);
+    }
+  });
 
   it("Q-14: the longest requeueAfter is taken", async () => {
     const driver = await start();

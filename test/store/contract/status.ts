@@ -120,6 +120,20 @@ export function statusSuite(start: Start): void {
     expect(found).toEqual([{ ...other[0], observedGeneration: 1, lastTransitionTime }]);
   });
 
+  it.each<Extract<PassOutcome, { kind: "settled" | "requeue" | "requeueAfter" }>>([
+    { kind: "settled" },
+    { kind: "requeue" },
+    { kind: "requeueAfter", delayMs: 1_000 },
+  ])("G-4: publishes what a pass came to, with the generation that it read: $kind", async (end) => {
+    const driver = await start();
+    await driver.put("a", 1);
+    await driver.pass({ ...end, resourceManagerStatus: { phase: "done" } });
+    expect((await driver.store.get(driver.ref("a")))?.resource.status).toMatchObject({
+      observedGeneration: 1,
+      resourceManagerStatus: { phase: "done" },
+    });
+  });
+
   it("G-9: a pass's own status does not wake its key", async () => {
     const driver = await start();
     await driver.put("a", 1);
