@@ -116,6 +116,26 @@ describe("events", () => {
     expect(await driver.store.events({ uid })).toEqual(before);
   });
 
+  it("tell of a condition whose status or reason is another one, not of another message", async () => {
+    const { driver, uid } = await start();
+    const passes = [
+      { status: true, reason: "Done", message: "one" },
+      { status: true, reason: "Done", message: "two" },
+      { status: true, reason: "Merged", message: "two" },
+      { status: false, reason: "Merged", message: "two" },
+    ] as const;
+    for (const ready of passes) {
+      await driver.store.enqueue([{ target: { uid }, cause: "request" }]);
+      await driver.pass({ kind: "settled", conditions: [{ type: "Ready", ...ready }] });
+    }
+    const events = await driver.store.events({ uid });
+    expect(events.slice(1).map(({ message }) => message)).toEqual([
+      "Ready=true (Done): one",
+      "Ready=true (Merged): two",
+      "Ready=false (Merged): two",
+    ]);
+  });
+
   it("tell what happened to a resource, in order", async () => {
     const { driver, uid } = await start();
     await driver.put("a", 2);

@@ -57,6 +57,23 @@ describe("history", () => {
 });
 
 describe("retention", () => {
+  it("prunes on request what was removed so long ago, all of it, and tells before what it would", async () => {
+    const { driver, count } = await start();
+    for (const key of ["a", "b", "kept"]) await driver.put(key, 1);
+    for (const key of ["a", "b"]) {
+      await driver.store.delete({ ref: driver.ref(key), origin: ORIGIN });
+      driver.clock.advance(1_000);
+    }
+    const prune = (olderThanMs: number, dryRun = false) =>
+      driver.store.pruneHistory({ olderThanMs, dryRun });
+    expect(await prune(3_000)).toEqual({ resources: 0, runs: 0 });
+    expect(await prune(1_000, true)).toEqual({ resources: 2, runs: 0 });
+    expect(count("resource")).toBe(3);
+    expect(await prune(2_000)).toEqual({ resources: 1, runs: 0 });
+    expect(await prune(1_000)).toEqual({ resources: 1, runs: 0 });
+    expect(["resource", "generation", "spec_body"].map(count)).toEqual([1, 1, 1]);
+  });
+
   it("E-11: deletes a tombstone with all that is its own, after its time, and nothing else", async () => {
     const { driver, count } = await start();
     await driver.put("kept", 1);

@@ -154,6 +154,18 @@ describe("a list", () => {
     expect(await all(driver.store, { notReady: true })).toContain("m a");
   });
 
+  it("G-10: takes only the condition Ready for readiness, and only where it is true", async () => {
+    const driver = await listed();
+    const [claimed] = await driver.claim(1, ["m"]);
+    expect(claimed?.resource.metadata.key).toBe("b");
+    const conditions = [
+      { type: "Merged", status: true as const, reason: "Seen" },
+      { type: "Ready", status: false as const, reason: "Waiting" },
+    ];
+    if (claimed) await driver.settle(claimed, { kind: "settled", conditions });
+    expect(await all(driver.store, { notReady: true })).toContain("m b");
+  });
+
   it("refuses a cursor that is not its own", async () => {
     const driver = await listed();
     await expect(driver.store.list({ after: "bm90IG91cnM" })).rejects.toMatchObject({

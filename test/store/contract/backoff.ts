@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { LIMITS } from "../../../src/model/limits.ts";
 import { backoffMs } from "../../../src/model/queue.ts";
-import { CRASHED, FAILED, SETTLED, type Start, TERMINAL } from "../support.ts";
+import { CRASHED, EFFECT, FAILED, SETTLED, type Start, TERMINAL } from "../support.ts";
 
 export function backoffSuite(start: Start): void {
   it("B-1: each failed pass counts once; success and a terminal error count from the start", async () => {
@@ -103,6 +103,7 @@ export function backoffSuite(start: Start): void {
         ({ type, status }) => type === "Stalled" && status === true,
       ),
     ).toEqual([]);
+    expect(await driver.store.enqueue([{ target: driver.ref("a"), cause: "schedule" }])).toBe(1);
   });
 
   it("a poll that was asked for before does not bring back a key that was given up", async () => {
@@ -112,6 +113,38 @@ export function backoffSuite(start: Start): void {
     await driver.store.enqueue([{ target: driver.ref("a"), cause: "schedule", delayMs: 1_000 }]);
     await driver.settle(claimed, TERMINAL);
     expect(await driver.queued("a")).toBeUndefined();
+  });
+
+  it("B-6: a pass that went well lifts Stalled, also beside an effect that is still open", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    await driver.store.beginEffect((await driver.claimOne()).claim, EFFECT);
+    driver.clock.advance(90_000);
+    for (let count = 1; count < LIMITS.crashAttempts; count += 1) {
+      await driver.pass(CRASHED);
+      driver.clock.advance(LIMITS.backoffCapMs);
+    }
+    const stalled = async () =>
+      (await driver.store.get(driver.ref("a")))?.resource.status.conditions.find(
+        ({ type }) => type === "Stalled",
+      )?.status;
+    expect(await stalled()).toBe(true);
+    await driver.store.enqueue([{ target: driver.ref("a"), cause: "request" }]);
+    await driver.pass(SETTLED);
+    expect(await stalled()).toBe(false);
+  });
+
+  it.each([
+    ["exit", false],
+    ["shutdown", undefined],
+    ["lease-lost", undefined],
+  ] as const)("a pass that ended by %s says of Reconciled: %s", async (fault, said) => {
+    const driver = await start();
+    await driver.put("a", 1);
+    await driver.pass({ kind: "crashed", fault, message: "ended" });
+    const stored = await driver.store.get(driver.ref("a"));
+    const found = stored?.resource.status.conditions.find(({ type }) => type === "Reconciled");
+    expect(found?.status).toBe(said);
   });
 
   it("a pass that the server itself ended is no crash of the resource", async () => {

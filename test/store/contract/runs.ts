@@ -420,6 +420,7 @@ function orderSuite(begin: Start): void {
       cancelling: true,
     });
     const next = await driver.claimRun();
+    await driver.store.appendJournal(next.claim, [{ at: 1, event: "recovered" }]);
     expect(await driver.store.runOrders(next.claim)).toMatchObject({ cancel: { by: "ann" } });
     await driver.store.appendJournal(next.claim, [{ at: 1, event: "cancel", by: "ann" }]);
     expect(await driver.store.runOrders(next.claim)).not.toHaveProperty("cancel");
@@ -461,6 +462,25 @@ function orderSuite(begin: Start): void {
     const twice = driver.store.retryRun(runId, "bob");
     await expect(twice).rejects.toMatchObject({ code: "RUN_NOT_FAILED" });
     expect((await driver.claimRun()).run.runId).toBe(next.runId);
+  });
+
+  it.each([
+    ["with an attempt of which nobody knows how it ended, only once that is said", true],
+    ["otherwise", false],
+  ])("B-6: tries a run again that was given up: %s", async (_, isAmbiguous) => {
+    const driver = await begin();
+    const { runId } = await driver.start();
+    for (let count = 0; count < LIMITS.crashAttempts; count += 1) {
+      const claimed = await driver.claimRun();
+      const unsure = line("ambiguous", 1, { node: "push" });
+      if (isAmbiguous && count === 0) await driver.store.appendJournal(claimed.claim, [unsure]);
+      await driver.settle(claimed, CRASHED);
+      driver.clock.advance(LIMITS.backoffCapMs);
+    }
+    expect(await driver.store.run(runId)).toMatchObject({ reason: "Stalled" });
+    const again = driver.store.retryRun(runId, "ann");
+    if (isAmbiguous) await expect(again).rejects.toMatchObject({ code: "RUN_NOT_FAILED" });
+    else expect(await again).toMatchObject({ attempt: 2, state: "pending" });
   });
 }
 
@@ -555,6 +575,18 @@ function definitionSuite(begin: Start): void {
     await driver.accept("w", "newest");
     await driver.store.answerRun(runId, { node: "ask", value: 1, by: "ann" });
     expect((await driver.claimRun()).run.digest).toBe("digest-of-w");
+  });
+
+  it("a run that was paused before its code changed is not bound to the old by its resume", async () => {
+    const driver = await begin();
+    const claimed = await driver.started();
+    const { runId } = claimed.run;
+    await driver.store.pauseRun(runId);
+    await driver.settleRun(claimed, STOPPED);
+    await driver.store.resumeRun(runId);
+    await driver.accept("w", "newer");
+    expect(await driver.claim()).toEqual([]);
+    expect(await driver.store.run(runId)).toMatchObject({ reason: "DefinitionChanged" });
   });
 
   it("retry gives up the old code for a new attempt with the new", async () => {

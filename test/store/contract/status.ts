@@ -134,6 +134,16 @@ export function statusSuite(start: Start): void {
     });
   });
 
+  it("G-2: a status alone that changed is written", async () => {
+    const driver = await start();
+    await driver.put("a", 1);
+    await driver.pass(ready);
+    await driver.store.enqueue([{ target: driver.ref("a"), cause: "request" }]);
+    await driver.pass({ ...ready, resourceManagerStatus: { phase: "undone" } });
+    const stored = await driver.store.get(driver.ref("a"));
+    expect(stored?.resource.status.resourceManagerStatus).toEqual({ phase: "undone" });
+  });
+
   it("G-9: a pass's own status does not wake its key", async () => {
     const driver = await start();
     await driver.put("a", 1);
