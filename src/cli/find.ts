@@ -1,8 +1,15 @@
 import { PiWorkflowsError } from "../model/errors.ts";
 import type { ManagerRecord } from "../model/batch.ts";
-import type { ResourceRef, ResourceSummary, StoredResource } from "../model/resource.ts";
+import {
+  describeRef,
+  type ResourceRef,
+  type ResourceSummary,
+  type StoredResource,
+} from "../model/resource.ts";
 import { printable } from "../model/text.ts";
-import type { ListQuery, StoreReader } from "../store/store.ts";
+import type { GenerationRecord, ListQuery, StoreReader } from "../store/store.ts";
+import { describeOrigin, describeOwner } from "./origin.ts";
+import { relative } from "./time.ts";
 
 /**
  * The resource, or an error that names what is there instead.
@@ -14,9 +21,10 @@ export async function findResource(reader: StoreReader, ref: ResourceRef): Promi
   throw await notFound(reader, ref);
 }
 
-/** Says that a resource is not there, and what is. */
+/** Says that a resource is not there, what became of it, and what is there. */
 export async function notFound(reader: StoreReader, ref: ResourceRef): Promise<PiWorkflowsError> {
   const { project, resourceManager: manager } = ref;
+  if ((await reader.removed(ref)) !== undefined) return wasDeleted(ref, await reader.history(ref));
   const { items } = await reader.list({ project, manager, limit: 5 });
   const what = `${manager} ${ref.key}`;
   const hint =
@@ -30,6 +38,21 @@ export async function notFound(reader: StoreReader, ref: ResourceRef): Promise<P
       hint: `${hint} List all with \`pi-workflows get -A\`.`,
     },
   );
+}
+
+/** The latest generation of a removed resource is its deletion. */
+function wasDeleted(ref: ResourceRef, [deletion]: readonly GenerationRecord[]): PiWorkflowsError {
+  const name = printable(describeRef(ref));
+  const when = deletion === undefined ? "" : ` ${relative(deletion.at, Date.now())}`;
+  const by =
+    deletion === undefined
+      ? ""
+      : printable(`, by ${describeOwner(deletion.origin)} (${describeOrigin(deletion.origin)})`);
+  return new PiWorkflowsError("NOT_FOUND", `${name} was deleted${when}${by}`, {
+    hint:
+      `\`pi-workflows undelete ${name}\` brings it back with its last spec; ` +
+      `\`pi-workflows history ${name}\` shows which it had.`,
+  });
 }
 
 async function hintAboutManagers(reader: StoreReader, ref: ResourceRef): Promise<string> {

@@ -4,7 +4,7 @@ import { describeRef } from "../model/resource.ts";
 import { hasEnded } from "../model/run.ts";
 import type { SourceDefinition } from "../model/source.ts";
 import type { Details } from "./details.ts";
-import { span } from "./time.ts";
+import { relative, span } from "./time.ts";
 import { describeCause } from "./timeline.ts";
 
 /** What is needed to say what a resource waits for. */
@@ -109,7 +109,7 @@ const inQueue: Look = ({ details, now }) => {
       failures > 0
         ? `, after ${failures} failed ${failures === 1 ? "pass" : "passes"} in a row`
         : "";
-    const sentence = `The next pass begins in ${span(queue.readyAt - now)}${after}, because of ${because}.`;
+    const sentence = `The next pass begins ${relative(queue.readyAt, now)}${after}, because of ${because}.`;
     return { state: failures > 0 ? "backoff" : "waiting", sentences: [...deleting, sentence] };
   }
   const sentence = `It is ready for a pass, and waits for a free runner, because of ${because}.`;
@@ -124,7 +124,7 @@ function deletionSentences({ resource, passes }: Details, now: number): string[]
   const { metadata } = resource.resource;
   const { deletionTimestamp, finalizers, resourceManager } = metadata;
   if (deletionTimestamp === undefined) return [];
-  const asked = `Its deletion was asked for ${span(now - Date.parse(deletionTimestamp))} ago: `;
+  const asked = `Its deletion was asked for ${relative(deletionTimestamp, now)}: `;
   const own = finalizers.filter((name) => name !== CHILD_RUNS);
   const cleanUp = `its manager ${resourceManager} must clean up and remove ${own.join(", ")} first.`;
   const waits =

@@ -4,7 +4,7 @@ import { table } from "./columns.ts";
 import { describeOrigin, describeOwner } from "./origin.ts";
 import type { Colors } from "./output.ts";
 import { paintReady, readinessOf } from "./readiness.ts";
-import { span } from "./time.ts";
+import { age } from "./time.ts";
 
 /** How a list of resources is laid out. */
 export type TableStyle = { wide: boolean; projects: boolean; colors: Colors; now: number };
@@ -34,7 +34,7 @@ export function resourceRow(item: ResourceSummary, style: TableStyle): string[] 
     paintReady(ready, style.colors),
     printable(reason),
     String(metadata.generation),
-    span(style.now - item.createdAt),
+    age(style.now - item.createdAt),
   ];
   if (!style.wide) return cells;
   return [

@@ -13,7 +13,7 @@ import { SYNC_CONDITIONS } from "../model/sync.ts";
 import type { SyncActivity } from "../server/protocol.ts";
 import { columns, table } from "./columns.ts";
 import type { Colors } from "./output.ts";
-import { relative, span } from "./time.ts";
+import { lasting, relative, span } from "./time.ts";
 
 /** A set as it is stored, with what the server is doing about it where that is of interest. */
 export type ShownSync = StoredSyncSet & { activity?: SyncActivity };
@@ -147,13 +147,12 @@ function listText(title: string, lines: readonly string[]): string {
 
 /** A prune that waits: its reasons, each resource with its own, and what to do. */
 export function describePendingPrune(prune: PendingPrune, { colors, now }: SyncPaint): string {
-  const since = `since ${relative(prune.since, now)}`;
   const next =
     prune.hash === undefined
       ? "Nothing is deleted until that is mended."
       : `To delete exactly these: pi-workflows sync confirm-prune ${prune.hash.slice(0, 12)}`;
   return [
-    colors.yellow(`Prune ${prune.state} ${since}`),
+    colors.yellow(`Prune ${prune.state} ${lasting(prune.since, now)}`),
     ...prune.reasons.map((reason) => `  ${printable(reason)}`),
     ...itemLines(prune.items),
     next,

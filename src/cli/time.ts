@@ -1,7 +1,7 @@
-import { span } from "../model/span.ts";
+import { age, span } from "../model/span.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 
-export { span };
+export { age, span };
 
 const UNITS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -10,6 +10,9 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 };
+
+/** Shorter than this is now. */
+const MOMENT = 1_000;
 
 /** A hundred years: no later instant is a date everywhere. */
 const LONGEST = 36_525 * 86_400_000;
@@ -48,5 +51,12 @@ export function instant(at: number | string): string {
 /** `12s ago`, or `in 12s` for an instant to come. */
 export function relative(at: number | string, now: number): string {
   const distance = now - new Date(at).getTime();
-  return distance >= 0 ? `${span(distance)} ago` : `in ${span(-distance)}`;
+  if (distance >= 0) return distance < MOMENT ? "just now" : `${age(distance)} ago`;
+  return distance > -MOMENT ? "now" : `in ${age(-distance)}`;
+}
+
+/** `for 12s`: how long something has lasted that began at an instant. */
+export function lasting(at: number | string, now: number): string {
+  const distance = now - new Date(at).getTime();
+  return distance < MOMENT ? "just now" : `for ${age(distance)}`;
 }

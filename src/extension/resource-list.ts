@@ -1,6 +1,6 @@
 import { readinessOf } from "../model/readiness.ts";
 import { describeRef, type ResourceSummary, type StoredResource } from "../model/resource.ts";
-import { span } from "../model/span.ts";
+import { age } from "../model/span.ts";
 import { printable } from "../model/text.ts";
 import type { Client } from "../server/protocol.ts";
 import type { Link } from "./link.ts";
@@ -62,7 +62,7 @@ function rowOf(item: ResourceSummary, withProject: boolean, now: number): Cell[]
     { text: ready, tone },
     printable(reason),
     String(metadata.generation),
-    span(now - createdAt),
+    age(now - createdAt),
     ready === "True" ? "" : printable(message ?? ""),
   ];
 }

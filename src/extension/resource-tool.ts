@@ -6,6 +6,7 @@ import { documentOf, textOf } from "./child.ts";
 import { plainText } from "./output.ts";
 import { listResources, listView, resourceView } from "./resource-list.ts";
 import type { Parameters, ToolAction, ToolScene } from "./tools.ts";
+import { quoteWord } from "./words.ts";
 
 /** Lines of a plan that a dialog shows. */
 const PLAN_LINES = 30;
@@ -56,11 +57,8 @@ async function applyByTool(wanted: Wanted, { session, ctx, signal }: ToolScene):
     if (session.settings.applyWithoutConfirmation) return true;
     if (!ctx.hasUI) throw nobodyToAsk("apply specs", "applyWithoutConfirmation");
     const ends = signal ? AbortSignal.any([signal, session.link.closed]) : session.link.closed;
-    const lines = planText(plan).split("\n");
-    const rest = lines.length - PLAN_LINES;
-    const shown = rest > 0 ? [...lines.slice(0, PLAN_LINES), `… ${rest} more lines`] : lines;
-    const title = "The model wants to apply this plan";
-    return ctx.ui.confirm(title, [...shown, "", planQuestion(plan)].join("\n"), { signal: ends });
+    const text = [planLines(planText(plan), wanted), planQuestion(plan)].join("\n\n");
+    return ctx.ui.confirm("The model wants to apply this plan", text, { signal: ends });
   });
   switch (applied.outcome) {
     case "applied":
@@ -70,6 +68,19 @@ async function applyByTool(wanted: Wanted, { session, ctx, signal }: ToolScene):
     case "unchanged":
       return "Nothing to do: everything is as the specs say.";
   }
+}
+
+/** As much of a plan as a dialog has room for, and where the rest is to be seen. */
+export function planLines(text: string, { source }: Pick<Wanted, "source">): string {
+  const lines = text.split("\n");
+  const rest = lines.length - PLAN_LINES;
+  if (rest <= 0) return text;
+  const how =
+    "paths" in source
+      ? `type /resource-manager diff ${source.paths.map(quoteWord).join(" ")}`
+      : "ask for the diff";
+  const more = `… ${rest} more ${rest === 1 ? "line" : "lines"}: decline and ${how} to see them all`;
+  return [...lines.slice(0, PLAN_LINES), more].join("\n");
 }
 
 /** Where a person would be asked and none is there. */

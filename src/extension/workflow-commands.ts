@@ -1,6 +1,6 @@
 import { PiWorkflowsError } from "../model/errors.ts";
 import { hasEnded, type RunQuestion, type RunSummary, type StoredRun } from "../model/run.ts";
-import { span } from "../model/span.ts";
+import { age } from "../model/span.ts";
 import { printable } from "../model/text.ts";
 import { documentOf, textOf } from "./child.ts";
 import { helpOf, type Call } from "./grammar.ts";
@@ -92,7 +92,7 @@ export async function runsView(
         printable(run.workflow),
         { text: run.reason ? `${run.state} (${run.reason})` : run.state, tone: toneOf(run) },
         printable(hasEnded(run) ? "" : (run.node ?? "")),
-        span(now - run.createdAt),
+        age(now - run.createdAt),
         printable(run.message ?? ""),
       ]),
     },

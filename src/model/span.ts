@@ -19,3 +19,8 @@ export function span(ms: number): string {
   }
   return `${Math.floor(value / 1_000)}s`;
 }
+
+/** How old something is: nobody needs to know that to less than a second. */
+export function age(ms: number): string {
+  return span(Math.floor(Math.max(0, ms) / 1_000) * 1_000).replace(/^0ms$/, "0s");
+}

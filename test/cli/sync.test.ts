@@ -135,6 +135,12 @@ describe("sync, from enabling to undoing", () => {
   });
 
   it("brings a pruned resource back", async () => {
+    const why = await run(["why", "counter", "a"]);
+    expect(why.stderr).toMatch(
+      /^error\[NOT_FOUND\]: counter a was deleted .+, by sync set default \(.+\)\n/,
+    );
+    expect(why.stderr).toContain("`pi-workflows undelete counter a`");
+    expect(await ok(["history", "counter", "a"])).toMatch(/^GENERATION[^]*sync set default/);
     expect(await ok(["undelete", "counter", "a"])).toMatch(/^counter a is back as /);
     expect(await names()).toContain("counter/a\n");
     expect((await run(["undelete", "counter", "nothing"])).stderr).toContain("error[NOT_FOUND]");

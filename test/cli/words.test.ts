@@ -5,7 +5,7 @@ import { parseDeleteBound } from "../../src/cli/flags.ts";
 import { describeGoal, parseGoal } from "../../src/cli/goal.ts";
 import { presentOf, type Situation } from "../../src/cli/present.ts";
 import { readinessOf, summaryOf } from "../../src/cli/readiness.ts";
-import { parseDuration, relative, span } from "../../src/cli/time.ts";
+import { age, lasting, parseDuration, relative, span } from "../../src/cli/time.ts";
 import type { Condition } from "../../src/model/condition.ts";
 import type { PassRecord } from "../../src/model/pass.ts";
 import type { QueueEntry } from "../../src/model/queue.ts";
@@ -40,6 +40,14 @@ describe("times", () => {
     ).toEqual(["0ms", "850ms", "2s", "2.3s", "59s", "1m", "4m10s", "1h", "2d4h"]);
     expect(relative(NOW - 5_000, NOW)).toBe("5s ago");
     expect(relative(NOW + 5_000, NOW)).toBe("in 5s");
+  });
+
+  it("are ages in whole seconds, and now where there is less", () => {
+    expect([0, 850, 2_340, 250_900].map(age)).toEqual(["0s", "0s", "2s", "4m10s"]);
+    expect(relative(NOW - 344, NOW)).toBe("just now");
+    expect(relative(NOW + 344, NOW)).toBe("now");
+    expect(lasting(NOW - 344, NOW)).toBe("just now");
+    expect(lasting(NOW - 12_344, NOW)).toBe("for 12s");
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { receiptText } from "../../src/extension/apply.ts";
 import { describeError } from "../../src/extension/errors.ts";
+import { planLines } from "../../src/extension/resource-tool.ts";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 
 describe("an error", () => {
@@ -24,6 +25,22 @@ describe("an error", () => {
         }),
       ),
     ).toBe(`pi-workflows: the input of x is not valid: ${text}\nMend it.`);
+  });
+});
+
+describe("a plan in a dialog", () => {
+  it("is whole where it fits; else it says how many lines more there are, and where to see them", () => {
+    const text = (count: number) =>
+      Array.from({ length: count }, (_, at) => `line ${at}`).join("\n");
+    const files = { source: { paths: ["specs", "a b.resource.json"] } };
+    expect(planLines(text(30), files)).toBe(text(30));
+    expect(planLines(text(33), files)).toBe(
+      `${text(30)}\n… 3 more lines: decline and type /resource-manager diff specs "a b.resource.json" to see them all`,
+    );
+    const spec = { source: { manager: "note", key: "a", spec: "{}" } };
+    expect(planLines(text(31), spec)).toBe(
+      `${text(30)}\n… 1 more line: decline and ask for the diff to see them all`,
+    );
   });
 });
 

@@ -9,7 +9,7 @@ import type { Documents } from "../schemas/documents.ts";
 import { presentable, presentableEffects } from "../secrets.ts";
 import { childTable } from "../runs/table.ts";
 import { conditionTable, effectTable, eventRow, passTable, type Paint } from "../tables.ts";
-import { instant, relative } from "../time.ts";
+import { instant, lasting, relative } from "../time.ts";
 import type { Action } from "../verb.ts";
 
 export const run: Action<{ showSecrets?: boolean }> = async (cli, options, manager, key) => {
@@ -79,7 +79,7 @@ function optionalRows(stored: StoredResource, now: number): string[][] {
     ["labels", labels.join(", ")],
     ["depends on", stored.dependsOn.join(", ")],
     ["finalizers", finalizers.join(", ")],
-    ["deleting", deletionTimestamp && `since ${relative(deletionTimestamp, now)}`],
+    ["deleting", deletionTimestamp && lasting(deletionTimestamp, now)],
     ["suspended", stored.suspended ? "yes" : ""],
     ["protected", stored.prunable ? "" : "prune: false"],
   ];

@@ -2,7 +2,7 @@ import type { Json } from "../../model/canonical.ts";
 import { printable } from "../../model/text.ts";
 import type { GenerationRecord } from "../../store/store.ts";
 import { columns } from "../columns.ts";
-import { findResource } from "../find.ts";
+import { notFound } from "../find.ts";
 import { describeOrigin, describeOwner } from "../origin.ts";
 import type { Colors } from "../output.ts";
 import type { Documents } from "../schemas/documents.ts";
@@ -18,9 +18,10 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   const [manager, key] = args as [string, string];
   const reader = await cli.reader();
   const ref = { project: cli.project, resourceManager: manager, key };
-  await findResource(reader, ref);
-  const mask = options.showSecrets ? (spec: Json) => spec : await maskOf(reader, ref);
+  // A removed resource has one too, for as long as it is kept.
   const records = await reader.history(ref);
+  if (records.length === 0) throw await notFound(reader, ref);
+  const mask = options.showSecrets ? (spec: Json) => spec : await maskOf(reader, ref);
   const entries = options.diff ? await withChanges(records, mask) : records;
   const shown = entries.map((entry) => ({ ...entry, spec: mask(entry.spec) }));
   cli.output.result({ generations: shown } satisfies Documents["history"], () =>

@@ -1,6 +1,6 @@
 import type { QueueEntry } from "../../model/queue.ts";
 import { hasEnded, type RunQuestion, type RunReason, type RunSummary } from "../../model/run.ts";
-import { span } from "../time.ts";
+import { age, relative } from "../time.ts";
 import { answerExamples } from "./answers.ts";
 import { shortId } from "./ids.ts";
 import { thrownAt } from "./thrown-at.ts";
@@ -77,7 +77,7 @@ function triedAgain({ run, queue, now }: Situation): string | undefined {
   if (failures === 0) return undefined;
   const times = failures === 1 ? "once" : `${failures} times in a row`;
   return (
-    `Its runner failed ${times}; the next one takes it up in ${span(queue.readyAt - now)}. ` +
+    `Its runner failed ${times}; the next one takes it up ${relative(queue.readyAt, now)}. ` +
     `${command(run, "logs")} and \`pi-workflows events\` say why.`
   );
 }
@@ -91,7 +91,7 @@ function runningNodes({ run, nodes, serverRuns }: Situation, now: number): strin
   if (run.claimedAt === undefined) return "It goes on when a runner is free.";
   if (first === undefined) return "A runner works on it.";
   const more = open.length > 1 ? ` and ${open.length - 1} more` : "";
-  return `It runs ${first.node} for ${span(now - first.startedAt)} now${more}.`;
+  return `It runs ${first.node} for ${age(now - first.startedAt)} now${more}.`;
 }
 
 const ADVICE: Readonly<Record<RunReason, (situation: Situation) => string[]>> = {

@@ -3,7 +3,7 @@ import type { RunSummary, StoredRun } from "../../model/run.ts";
 import { printable } from "../../model/text.ts";
 import type { RunQuery, RunReader } from "../../store/runs.ts";
 import type { Cli } from "../invocation.ts";
-import { span } from "../time.ts";
+import { age } from "../time.ts";
 import { shortId } from "./ids.ts";
 
 /** Fewer characters are rather a typing error than an id. */
@@ -69,7 +69,7 @@ function ambiguous(typed: string, found: readonly RunSummary[]): PiWorkflowsErro
   const now = Date.now();
   const candidates = found.map(
     ({ runId, workflow, state, createdAt }) =>
-      `${runId} (${printable(workflow)}, ${state}, ${span(now - createdAt)} old)`,
+      `${runId} (${printable(workflow)}, ${state}, ${age(now - createdAt)} old)`,
   );
   return new PiWorkflowsError("USAGE", `several runs are ${typed}`, {
     hint: `Type more of it: ${candidates.join(", ")}.`,

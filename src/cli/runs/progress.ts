@@ -2,7 +2,7 @@ import type { JournalEntry } from "../../model/run.ts";
 import { firstLine, printable } from "../../model/text.ts";
 import { Alignment } from "../columns.ts";
 import type { Output } from "../output.ts";
-import { span } from "../time.ts";
+import { age, span } from "../time.ts";
 import { isSeam, paintAttempt } from "./node-table.ts";
 
 /** Lines of a journal that are told at once: of a run that is far on, people want the end. */
@@ -41,7 +41,7 @@ export class Progress {
   /** Shows what runs at `now`; `idle` where nothing does. */
   tick(now: number, idle: string): void {
     const running = [...this.#running.values()].map(
-      ({ node, at }) => `${printable(node)} (${span(now - at)})`,
+      ({ node, at }) => `${printable(node)} (${age(now - at)})`,
     );
     this.#output.status(running.length > 0 ? `  running ${running.join(", ")}` : `  ${idle}`);
   }

@@ -2,7 +2,7 @@ import { hasEnded, type RunState, type RunSummary } from "../../model/run.ts";
 import { printable } from "../../model/text.ts";
 import { table } from "../columns.ts";
 import type { Colors } from "../output.ts";
-import { span } from "../time.ts";
+import { age, span } from "../time.ts";
 import { shortId } from "./ids.ts";
 
 /** How a list of runs is laid out. */
@@ -27,7 +27,7 @@ export function childTable(
     printable(run.workflow),
     stateOf(run, colors),
     tookOf(run, now),
-    span(now - run.createdAt),
+    age(now - run.createdAt),
     run.attempt > 1 ? String(run.attempt) : "",
     printable(run.parent?.requestKey ?? ""),
     printable(run.message ?? ""),
@@ -51,7 +51,7 @@ export function runRow(run: RunSummary, style: RunTableStyle): string[] {
     stateOf(run, colors),
     printable(run.state === "succeeded" ? "" : (run.node ?? "")),
     tookOf(run, now),
-    span(now - run.createdAt),
+    age(now - run.createdAt),
     printable(run.parent ? `${run.parent.resourceManager} ${run.parent.key}` : ""),
   ];
   if (!wide) return cells;
