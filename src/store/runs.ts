@@ -96,6 +96,8 @@ export type RunReader = {
   run(runId: string): Promise<StoredRun | undefined>;
   /** One page, newest first; `next` continues it. */
   runs(query: RunQuery): Promise<{ items: RunSummary[]; next?: string }>;
+  /** The runs of one request, of which `runId` is one: the first, and what was tried again. By attempt. */
+  attempts(runId: string): Promise<RunAttempt[]>;
   /**
    * Lines after `after`, oldest first. With `bodies: false` inputs and outputs are left out; with them,
    * a page ends before `limit` where they are large, and only an empty page says that there are no more.
@@ -109,6 +111,7 @@ export type RunReader = {
   runLog(runId: string, query: { after?: number; limit?: number }): Promise<RunLogEntry[]>;
 };
 
+export type RunAttempt = Pick<StoredRun, "runId" | "attempt">;
 export type AwaitedLine = Extract<JournalEntry, { event: "begun" | "ambiguous" }>;
 
 export type StartRun = {

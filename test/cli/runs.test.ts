@@ -233,6 +233,11 @@ describe("a run that goes wrong, or is steered", () => {
     const text = await ok(["run", "retry", id]);
     const [, next = ""] = /^release (\w{8}) started: attempt 2, after \w{8}\n$/.exec(text) ?? [];
     expect(await ok(["run", "wait", next], { code: 3 })).toContain("ask asks");
+    expect(await ok(["run", "show", id])).toContain(`1; tried again as ${next}\n`);
+    expect(await ok(["run", "show", next])).toContain(`2, after ${id}\n`);
+    expect(await workspace.json(["run", "show", id])).toMatchObject({
+      attempts: [{ attempt: 1 }, { attempt: 2 }],
+    });
     expect((await run(["run", "retry", next])).stderr).toContain("error[RUN_NOT_FAILED]");
     remove("broken");
     write(FILE, RELEASE);

@@ -137,12 +137,13 @@ async function exerciseRuns(
   await driver.claim(1, ["workflow/w"]);
   const next = await store.retryRun(runId, "ann");
   await store.cancelRun((await driver.start()).runId, "ann");
-  await driver.start();
+  await store.attempts((await driver.start()).runId);
   await driver.settleRun(await driver.claimRun(), ASKS);
   await store.repair();
   await store.run(next.runId);
   await store.journal(runId, {});
   await store.journal(runId, { bodies: false });
+  await store.attempts(runId);
   await store.awaited(runId);
   await store.runLog(runId, {});
   await store.workflows();

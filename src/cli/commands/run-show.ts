@@ -19,8 +19,8 @@ export const run: Action<Options> = async (cli, options, ...args) => {
   );
   const now = Date.now();
   const advice = adviceOn({ ...details, serverRuns: await serverRuns(cli), now });
-  const { run: shown, nodes, questions } = details;
-  const document = { run: shown, nodes, questions, advice };
+  const { run: shown, nodes, questions, attempts } = details;
+  const document = { run: shown, nodes, questions, attempts, advice };
   cli.output.result(document satisfies Documents["run-show"], () =>
     describeRun(details, {
       inputs: options.inputs === true,

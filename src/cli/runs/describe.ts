@@ -1,8 +1,9 @@
 import { hasEnded, type StoredRun } from "../../model/run.ts";
+import type { RunAttempt } from "../../store/runs.ts";
 import { printable, printableLines } from "../../model/text.ts";
 import { columns } from "../columns.ts";
 import type { Colors } from "../output.ts";
-import { instant, relative, span } from "../time.ts";
+import { instant, relative } from "../time.ts";
 import type { RunDetails } from "./details.ts";
 import { shortId } from "./ids.ts";
 import { nodeTable } from "./node-table.ts";
@@ -19,7 +20,10 @@ export type RunStyle = {
 };
 
 /** A run for people: its head, its nodes, its result, and what to do. */
-export function describeRun({ run, nodes, workflow }: RunDetails, style: RunStyle): string {
+export function describeRun(
+  { run, nodes, workflow, attempts }: RunDetails,
+  style: RunStyle,
+): string {
   const { colors, now, advice } = style;
   const titles = new Map(
     Object.entries(workflow?.graph.nodes ?? {}).map(([node, { title = "" }]) => [node, title]),
@@ -32,7 +36,7 @@ export function describeRun({ run, nodes, workflow }: RunDetails, style: RunStyl
   ];
   return [
     `${colors.bold(printable(`${run.workflow} ${shortId(run.runId)}`))}  ${titleOf(run, colors, now)}`,
-    indent(columns(headRows(run, now))),
+    indent(columns(headRows(run, attempts, now))),
     ...sections.flatMap(([title, body]) => ["", colors.bold(title), indent(body)]),
     ...(advice.length > 0 ? ["", ...adviceLines(advice)] : []),
   ].join("\n");
@@ -56,13 +60,13 @@ export function adviceLines(advice: readonly string[]): string[] {
   });
 }
 
-function headRows(run: StoredRun, now: number): string[][] {
+function headRows(run: StoredRun, attempts: readonly RunAttempt[], now: number): string[][] {
   const { parent } = run;
   const rows: [string, string | undefined][] = [
     ["id", run.runId],
     ["started", `${instant(run.createdAt)} (${relative(run.createdAt, now)}) by ${run.startedBy}`],
     ["child of", parent && `${parent.resourceManager} ${parent.key}, request ${parent.requestKey}`],
-    ["attempt", run.attempt > 1 ? String(run.attempt) : undefined],
+    ["attempt", attemptOf(run, attempts)],
     ["deadline", hasEnded(run) ? undefined : deadlineOf(run, now)],
     ["code", run.digest.slice(0, 12)],
     ["project", run.project],
@@ -70,8 +74,19 @@ function headRows(run: StoredRun, now: number): string[][] {
   return rows.flatMap(([name, text]) => (text === undefined ? [] : [[name, printable(text)]]));
 }
 
+/** `2 of 3, after 1f2e3d4c; tried again as 89abcdef`. */
+function attemptOf({ attempt }: StoredRun, attempts: readonly RunAttempt[]): string | undefined {
+  if (attempts.length < 2) return attempt > 1 ? String(attempt) : undefined;
+  const idOf = (wanted: number) => attempts.find((one) => one.attempt === wanted)?.runId;
+  const [before, after] = [idOf(attempt - 1), idOf(attempt + 1)];
+  return [
+    `${attempt}${before === undefined ? "" : `, after ${shortId(before)}`}`,
+    ...(after === undefined ? [] : [`tried again as ${shortId(after)}`]),
+  ].join("; ");
+}
+
 function deadlineOf({ deadlineAt }: StoredRun, now: number): string {
-  return deadlineAt > now ? `in ${span(deadlineAt - now)}` : `passed ${span(now - deadlineAt)} ago`;
+  return `${deadlineAt > now ? "" : "passed "}${relative(deadlineAt, now)}`;
 }
 
 /** A value as people read it. */

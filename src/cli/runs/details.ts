@@ -10,7 +10,7 @@ import {
 } from "../../model/run.ts";
 import { questionOf } from "../../model/question.ts";
 import type { QueueEntry } from "../../model/queue.ts";
-import type { RunReader } from "../../store/runs.ts";
+import type { RunAttempt, RunReader } from "../../store/runs.ts";
 import type { StoreReader } from "../../store/store.ts";
 import { visitsOfRun, type NodeVisit } from "./visits.ts";
 
@@ -19,6 +19,8 @@ export type RunDetails = {
   run: StoredRun;
   nodes: NodeVisit[];
   questions: RunQuestion[];
+  /** All runs of its request, by attempt. */
+  attempts: RunAttempt[];
   /** The workflow with whose code it runs; absent where a newer definition was accepted since. */
   workflow?: WorkflowRecord;
   /** Absent where nothing of it is to be done now. */
@@ -47,6 +49,7 @@ export async function readRunDetails(
     run,
     nodes,
     questions,
+    attempts: await reader.attempts(run.runId),
     secretPaths,
     ...(queue ? { queue } : {}),
     ...(workflow ? { workflow } : {}),

@@ -152,6 +152,9 @@ export const RUN_DOCUMENTS = {
     run: storedRun,
     nodes: z.array(nodeVisit).describe("In the order in which they began"),
     questions: z.array(runQuestion).describe("Those that wait for an answer"),
+    attempts: z
+      .array(z.strictObject({ runId: z.string(), attempt: count }))
+      .describe("All runs of its request, by attempt"),
     advice: z.array(z.string()).describe("What it waits for or came to, and what helps"),
   }),
   "run-logs": runLogEntry,

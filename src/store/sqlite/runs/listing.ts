@@ -2,7 +2,7 @@ import { PiWorkflowsError } from "../../../model/errors.ts";
 import { workflowLane } from "../../../model/graph.ts";
 import { LIMITS } from "../../../model/limits.ts";
 import type { RunSummary } from "../../../model/run.ts";
-import type { RunQuery } from "../../runs.ts";
+import type { RunAttempt, RunQuery } from "../../runs.ts";
 import type { SqlValue } from "../connection.ts";
 import { SELECT_RUNS, toSummary, type Reader, type RunRow } from "./run-row.ts";
 
@@ -25,6 +25,24 @@ export function listRuns(reader: Reader, query: RunQuery): { items: RunSummary[]
     items: items.map(toSummary),
     ...(rows.length > limit && last ? { next: String(last.id) } : {}),
   };
+}
+
+/** The runs of one request, by attempt. */
+export function readAttempts(reader: Reader, runId: string): RunAttempt[] {
+  const run = reader.get<{ lane: number; parent_uid: string | null; request_key: string }>(
+    `SELECT u.lane, u.parent_uid, u.request_key FROM run u JOIN resource r ON r.id = u.resource_id
+     WHERE r.uid = ?`,
+    runId,
+  );
+  if (run === undefined) return [];
+  const owner =
+    run.parent_uid === null ? "u.lane = ? AND u.parent_uid IS NULL" : "u.parent_uid = ?";
+  return reader.all<RunAttempt>(
+    `SELECT r.uid AS runId, u.attempt FROM run u JOIN resource r ON r.id = u.resource_id
+     WHERE ${owner} AND u.request_key = ? ORDER BY u.attempt`,
+    run.parent_uid ?? run.lane,
+    run.request_key,
+  );
 }
 
 function conditionsOf(query: RunQuery): { sql: string; values: SqlValue[] } {

@@ -5,7 +5,7 @@ import type { GroupCommit } from "../group.ts";
 import { cancel } from "./cancel.ts";
 import { childOf, ensureChildRun, retryRun, startRun } from "./create.ts";
 import { appendJournal, readAwaited, readJournal } from "./journal.ts";
-import { listRuns } from "./listing.ts";
+import { listRuns, readAttempts } from "./listing.ts";
 import { appendRunLog, readRunLog } from "./log.ts";
 import { answerRun, cancelRun, pauseRun, resolveRun, resumeRun, runOrders } from "./orders.ts";
 import { readRun, storedRun } from "./run-row.ts";
@@ -64,6 +64,7 @@ export function runReads(
     workflows: (project) => read(() => workflowRecords(connection, project)),
     run: (runId) => read(() => readRun(connection, runId)),
     runs: (query) => read(() => listRuns(connection, query)),
+    attempts: (runId) => read(() => readAttempts(connection, runId)),
     journal: (runId, query) => read(() => readJournal(connection, runId, query)),
     awaited: (runId) => read(() => readAwaited(connection, runId)),
     runLog: (runId, query) => read(() => readRunLog(connection, runId, query)),
