@@ -1,4 +1,5 @@
 import type { PassResult } from "../model/pass.ts";
+import { tame } from "../model/thrown.ts";
 import type { ResourceManager } from "../resource-managers/define.ts";
 import { isEffectRejected, isTerminalError } from "../resource-managers/results.ts";
 import { createContext, type ContextOptions, type PassContext } from "./context.ts";
@@ -41,7 +42,8 @@ async function runToEnd(
 }
 
 /** How a thrown value ends a pass: a refusal and a terminal error are not tried again. */
-export function failure(thrown: unknown): Extract<PassResult, { kind: "failed" }> {
+export function failure(value: unknown): Extract<PassResult, { kind: "failed" }> {
+  const thrown = tame(value);
   const stack = thrown instanceof Error ? thrown.stack : undefined;
   return {
     kind: "failed",

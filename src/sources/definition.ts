@@ -1,6 +1,7 @@
 import type { ManagerProposal } from "../model/batch.ts";
 import { LIMITS } from "../model/limits.ts";
 import { managerName, type Problem } from "../model/manifest.ts";
+import { tame, textOf } from "../model/thrown.ts";
 import { isResourceManager, type ResourceManager } from "../resource-managers/define.ts";
 import { declarationSite } from "../resource-managers/site.ts";
 import type { DefinitionBundle } from "./definition-bundle.ts";
@@ -74,8 +75,9 @@ async function schemaOf(
   if (schema === undefined) return undefined;
   try {
     return await prepareSchema(schema);
-  } catch (thrown) {
-    wrong.push(`${field}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  } catch (value) {
+    const thrown = tame(value);
+    wrong.push(`${field}: ${thrown instanceof Error ? thrown.message : textOf(thrown)}`);
     return undefined;
   }
 }

@@ -3,6 +3,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Problem } from "../model/manifest.ts";
 import type { DefinitionBundle } from "./definition-bundle.ts";
+import { tame } from "../model/thrown.ts";
 import { thrownProblem } from "./evaluate-specs.ts";
 import { type ProcessGuard, Refused } from "./guard.ts";
 import { displayPath } from "./project.ts";
@@ -47,7 +48,8 @@ export async function evaluateDefinition<T>(
       evaluateMs,
     );
     return await check(exported, built);
-  } catch (thrown) {
+  } catch (value) {
+    const thrown = tame(value);
     if (!(thrown instanceof Refused)) return { problems: [thrownProblem(shown, thrown, places)] };
     return { problems: [problemOf(shown, thrown.message)] };
   } finally {

@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { declarationSite } from "../resource-managers/site.ts";
 import { LIMITS } from "../model/limits.ts";
 import type { Problem } from "../model/manifest.ts";
+import { tame } from "../model/thrown.ts";
 import { type Misdeed, type ProcessGuard, Refused, stackOf, textOf } from "./guard.ts";
 import { show } from "./issue.ts";
 import { findProto } from "./json-names.ts";
@@ -31,17 +32,15 @@ export async function evaluateSpecs(
   const manifests: RawManifest[] = [];
   const problems: Problem[] = [];
   const all = new Set(thunks.map(({ file }) => displayPath(options.project, file)));
-  let shown = "";
   for (const { file, evaluate } of thunks) {
     options.onFile(file);
-    shown = displayPath(options.project, file);
+    const shown = displayPath(options.project, file);
     const found = await evaluateFile(shown, evaluate, options);
+    // Unhandled rejections are reported a turn after they happen; one without a stack is this file's.
+    await setImmediate();
     manifests.push(...found.manifests);
     problems.push(...found.problems, ...misdeedProblems(shown, all, options));
   }
-  // Unhandled rejections are reported a turn after they happen.
-  await setImmediate();
-  problems.push(...misdeedProblems(shown, all, options));
   const spoilt = new Set(problems.map((problem) => problem.specFile ?? problem.file));
   return { manifests: manifests.filter(({ place }) => !spoilt.has(place.file)), problems };
 }
@@ -60,7 +59,8 @@ async function evaluateFile(
       return refuse(shown, "has no default export; write `export default defineResource(…)`");
     }
     return manifestsOf(shown, exported.value, places);
-  } catch (thrown) {
+  } catch (value) {
+    const thrown = tame(value);
     if (thrown instanceof Refused) return { manifests: [], problems: [] };
     return { manifests: [], problems: [thrownProblem(shown, thrown, places)] };
   }

@@ -1,3 +1,5 @@
+import { truncate } from "../model/limits.ts";
+import { tame } from "../model/thrown.ts";
 import { swapProperty } from "./swap-property.ts";
 
 /** Something that project code did besides returning a value. */
@@ -87,13 +89,15 @@ function guardErrors(note: Note): () => void {
   };
 }
 
-/** `TypeError: x is not a function`, for anything thrown. */
-export function textOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return typeof thrown === "string" ? thrown : inspect(thrown);
-  return `${thrown.name}: ${thrown.message}`;
+/** `TypeError: x is not a function`, for anything thrown; cut where it is long. */
+export function textOf(value: unknown): string {
+  const thrown = tame(value);
+  if (thrown instanceof Error) return truncate(`${thrown.name}: ${thrown.message}`);
+  return truncate(typeof thrown === "string" ? thrown : inspect(thrown));
 }
 
-export function stackOf(thrown: unknown): string {
+export function stackOf(value: unknown): string {
+  const thrown = tame(value);
   return thrown instanceof Error && typeof thrown.stack === "string" ? thrown.stack : "";
 }
 

@@ -14,7 +14,11 @@ const MAX_DEPTH = 200;
 /** The fields in which two values differ, the first few. */
 export function movedFields(before: unknown, after: unknown): MovedField[] {
   const moved: MovedField[] = [];
-  compare({ path: [], before, after }, moved);
+  try {
+    compare({ path: [], before, after }, moved);
+  } catch {
+    // A proxy or a getter that throws; what checks them next refuses it.
+  }
   return moved;
 }
 

@@ -2,6 +2,7 @@ import { canonicalJson, fingerprintText } from "../model/canonical.ts";
 import { PiWorkflowsError } from "../model/errors.ts";
 import { byteLength, LIMITS } from "../model/limits.ts";
 import { type Desired, type Manifest, manifestSchema, type Problem } from "../model/manifest.ts";
+import { tame } from "../model/thrown.ts";
 import type { LoadedDefinition } from "./definition.ts";
 import type { Unusable } from "./definition-loader.ts";
 import { textOf } from "./guard.ts";
@@ -12,9 +13,13 @@ import { type Checked, zodSchema } from "./schema.ts";
 /** The name that an unchecked manifest gives its manager; undefined where it gives none. */
 export function managerNameOf(raw: RawManifest): string | undefined {
   const { value } = raw;
-  if (typeof value !== "object" || value === null || !("resourceManager" in value))
+  try {
+    const name = (value as { resourceManager?: unknown } | null | undefined)?.resourceManager;
+    return typeof name === "string" ? name : undefined;
+  } catch {
+    // A proxy or a getter; its check says so.
     return undefined;
-  return typeof value.resourceManager === "string" ? value.resourceManager : undefined;
+  }
 }
 
 const manifestCheck = zodSchema(manifestSchema);
@@ -24,7 +29,12 @@ export async function validate(
   raw: RawManifest,
   definitionOf: (name: string) => LoadedDefinition | Unusable,
 ): Promise<Desired | { problems: Problem[] }> {
-  const checked = manifestCheck.check(raw.value) as Checked;
+  let checked: Checked;
+  try {
+    checked = manifestCheck.check(raw.value) as Checked;
+  } catch (thrown) {
+    return refuse(raw, [], `can't be read: ${textOf(thrown)}`);
+  }
   if ("issues" in checked)
     return { problems: checked.issues.map((issue) => problemOf(raw, issue)) };
   const manifest = checked.value as Manifest;
@@ -95,14 +105,15 @@ type Canonical =
   /** `path` says where within the value. */
   | { refused: string; path: string };
 
-function canonical(value: unknown, limit: number): Canonical {
+function canonical(spec: unknown, limit: number): Canonical {
   try {
-    const text = canonicalJson(value ?? null);
+    const text = canonicalJson(spec ?? null);
     // A character takes at most three bytes, so short texts need no count.
     const bytes = text.length * 3 <= limit ? 0 : byteLength(text);
     if (bytes <= limit) return { text };
     return { refused: `has ${bytes} bytes; at most ${limit} are allowed`, path: "" };
-  } catch (thrown) {
+  } catch (value) {
+    const thrown = tame(value);
     if (thrown instanceof RangeError) return { refused: "is nested too deeply", path: "" };
     if (!(thrown instanceof PiWorkflowsError)) return { refused: textOf(thrown), path: "" };
     const { path, found } = thrown.details as { path: string; found: string };

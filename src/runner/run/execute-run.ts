@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../model/ports.ts";
 import type { RunEnding } from "../../model/run.ts";
+import { tame } from "../../model/thrown.ts";
 import type { CompiledWorkflow } from "../../workflows/compiled.ts";
 import { crashed, faultOf } from "../fault.ts";
 import { clean, messageOf } from "../message.ts";
@@ -36,7 +37,8 @@ export async function executeRun(execution: RunExecution): Promise<RunOutcome> {
     const what = `the run of ${pass.workflow} was given an input`;
     const input = conform(pass.input, workflow.input, { what, reason: "InvalidInput" });
     return await new Pass(execution, input).run();
-  } catch (thrown) {
+  } catch (value) {
+    const thrown = tame(value);
     if (thrown instanceof HandOverError) {
       return ran({ state: "failed", reason: "InvalidInput", message: clean(thrown.message) });
     }

@@ -1,4 +1,5 @@
 import type { NodeError } from "../../model/run.ts";
+import { tame } from "../../model/thrown.ts";
 import { isEffectRejected, isTerminalError } from "../../resource-managers/results.ts";
 import { EffectHeld } from "../effects.ts";
 import { clean, messageOf } from "../message.ts";
@@ -22,7 +23,8 @@ export class AttemptFailed extends Error {
  * What an attempt came to that ended by throwing. What was called off was stopped, whatever it threw;
  * but where an effect is open, only its ledger can tell what happened.
  */
-export function verdictOf(attempt: Attempt, thrown: unknown): Verdict {
+export function verdictOf(attempt: Attempt, value: unknown): Verdict {
+  const thrown = tame(value);
   if (thrown instanceof EffectHeld) return held(attempt, thrown);
   switch (attempt.calledOff()) {
     case "deadline":
