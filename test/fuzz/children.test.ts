@@ -22,7 +22,7 @@ describe("what a runner sends is a message or a refusal", () => {
       fc.property(lines(FROM_RUNNER), (text) =>
         readFrames(Buffer.from(text), 50_000, parseFromRunner),
       ),
-      tries(12_000),
+      tries(9_000),
     );
     expectUnpolluted();
   });
@@ -32,7 +32,7 @@ describe("what a runner sends is a message or a refusal", () => {
       fc.property(mangled(lines(FROM_RUNNER)), (bytes) =>
         readFrames(bytes, 2_000, parseFromRunner),
       ),
-      tries(12_000),
+      tries(9_000),
     );
     expectUnpolluted();
   });
@@ -44,7 +44,7 @@ describe("what a resolver sends is a report or a refusal", () => {
       fc.property(lines(FROM_RESOLVER), (text) =>
         readFrames(Buffer.from(text), 50_000, parseReport),
       ),
-      tries(10_000),
+      tries(8_000),
     );
     expectUnpolluted();
   });
@@ -52,7 +52,7 @@ describe("what a resolver sends is a report or a refusal", () => {
   it("with bytes changed", () => {
     fc.assert(
       fc.property(mangled(lines(FROM_RESOLVER)), (bytes) => readFrames(bytes, 2_000, parseReport)),
-      tries(10_000),
+      tries(8_000),
     );
     expectUnpolluted();
   });
@@ -65,7 +65,7 @@ describe("what a resolver sends is a report or a refusal", () => {
     ["places", frame],
     ["bytes", mangled(frame)],
   ])("manifests, with %s changed", (_what, frames) => {
-    fc.assert(fc.property(frames, readManifests), tries(10_000));
+    fc.assert(fc.property(frames, readManifests), tries(8_000));
     expectUnpolluted();
   });
 
@@ -85,7 +85,7 @@ describe("what a resolver sends is a report or a refusal", () => {
         expect(seen.every((file) => file === undefined || typeof file === "string")).toBe(true);
         expect(output()?.text.length ?? 0).toBeLessThan(100_000);
       }),
-      tries(3_000),
+      tries(2_000),
     );
   });
 });

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
 import { connect as connectSocket } from "node:net";
 import { setTimeout as after } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "../../src/model/errors.ts";
 import { homeAt } from "../../src/server/home.ts";
 import { ROUTES, STREAMS } from "../../src/server/protocol.ts";
 import { creation, host, PROJECT } from "../server/hosting.ts";
+import { ask, judge, queryOf, TOKEN } from "./support/asking.ts";
 import { changed, expectUnpolluted, mangled, tries } from "./support/inputs.ts";
 
 const ref = { project: PROJECT, resourceManager: "quiet", key: "a" };
@@ -69,51 +69,6 @@ const FITTING = {
   retryRun: { runId },
 } as const;
 type Fitting = keyof typeof FITTING;
-
-type Answer = { status: number; text: string };
-
-const TOKEN = "ghp_fuzzfuzzfuzzfuzzfuzzfuzz0123";
-
-function ask(
-  { socket, agent }: { socket: string; agent: Agent },
-  { method, path, body }: { method: string; path: string; body?: string },
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers = body === undefined ? {} : { "content-type": "application/json" };
-    const outgoing = request({ socketPath: socket, agent, method, path, headers }, (response) => {
-      let text = "";
-      response.on("data", (chunk: Buffer) => (text += String(chunk)));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-    });
-    outgoing.on("error", reject).end(body);
-  });
-}
-
-function queryOf(params: unknown): string {
-  if (typeof params !== "object" || params === null) return "?x";
-  const pairs = Object.entries(params).map(([name, value]) => [
-    name,
-    typeof value === "object" ? JSON.stringify(value) : String(value),
-  ]);
-  const text = pairs.map((pair) => pair.map((part) => escape(part)).join("=")).join("&");
-  return `?${text}`;
-}
-
-// Lone surrogates can't be written as UTF-8.
-function escape(text: string): string {
-  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "?").slice(0, 2_000));
-}
-
-/** A refusal has a code of the table and says what to do; nothing is a fault of the server's own. */
-function judge({ status, text }: Answer, asked: unknown): void {
-  const isPlain = status === 200 || status === 204;
-  const error = isPlain ? undefined : (JSON.parse(text) as { error?: Refusal }).error;
-  const isKnown = isPlain || (error !== undefined && error.code in ERRORS && error.hint !== "");
-  if (!isKnown || status === 500 || error?.code === "INTERNAL" || text.includes(TOKEN)) {
-    expect.unreachable(`${status} ${text} to ${JSON.stringify(asked)}`);
-  }
-}
-type Refusal = { code: string; hint: string };
 
 describe("the server's socket", () => {
   it("answers every request, well formed or not, with a result or a coded refusal", async () => {

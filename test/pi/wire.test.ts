@@ -4,7 +4,16 @@ import { createTranscript } from "../../src/runner/pi/transcript.ts";
 import { responseOf, type PiRecord } from "../../src/runner/pi/wire.ts";
 
 /** Kinds that no member of a record has, and one that can't be made a text. */
-const ODD = [null, 7, [], [null], [[]], {}, { toString: 1 }, [{ type: "text", text: { a: 1 } }]];
+const ODD: readonly unknown[] = [
+  null,
+  7,
+  [],
+  [null],
+  [[]],
+  {},
+  { toString: 1 },
+  [{ type: "text", text: { a: 1 } }],
+];
 
 const message = (more: object): PiRecord => ({
   type: "message_end",
