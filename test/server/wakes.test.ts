@@ -1,0 +1,102 @@
+import { describe, expect, it } from "vitest";
+import { PiWorkflowsError } from "../../src/model/errors.ts";
+import type { ResourceManagerStore } from "../../src/store/store.ts";
+import { createIn, makeBench, type Bench } from "./scheduling.ts";
+import { turns } from "./virtual-clock.ts";
+
+describe("a wake", () => {
+  it("Q-2: that comes while a claim is under way is not lost with that claim's empty answer", async () => {
+    let held: Promise<void> | undefined;
+    const bench: Bench = await makeBench({
+      wrap: (store) => ({
+        ...store,
+        claim: async (request) => {
+          const claimed = await store.claim(request);
+          await held;
+          return claimed;
+        },
+      }),
+    });
+    const manager = await bench.accept("m");
+    let release = (): void => undefined;
+    held = new Promise((resolve) => (release = resolve));
+    const target = { project: manager.project, manager: manager.name };
+    bench.scheduler.wake(target);
+    await turns();
+    await createIn(bench.store, manager, ["a"]);
+    bench.scheduler.wake(target);
+    held = undefined;
+    release();
+    await turns();
+    expect(bench.runner.keys()).toEqual(["a"]);
+  });
+});
+
+describe("a notice", () => {
+  it("reaches the runner of its own run only", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    const run = await bench.startRun("w");
+    await bench.startRun("w");
+    bench.scheduler.notify(run.runId, "orders");
+    expect(bench.runner.executing.map(({ notices }) => notices)).toEqual([["orders"], []]);
+  });
+
+  it("of changed code reaches the runs of that workflow only", async () => {
+    const bench = await makeBench();
+    const changed = await bench.acceptWorkflow("w");
+    await bench.acceptWorkflow("v");
+    for (const name of ["w", "v"]) await bench.startRun(name);
+    await bench.acceptWorkflow("w", { digest: `${changed.digest} changed` });
+    const told = bench.runner.executing.map(({ request, notices }) => [request.workflow, notices]);
+    expect(told).toEqual([
+      ["w", ["pause"]],
+      ["v", []],
+    ]);
+  });
+});
+
+describe("a scheduler is not idle", () => {
+  it("while a key of any lane waits for its time", async () => {
+    const bench = await makeBench();
+    await bench.accept("n");
+    await bench.create(await bench.accept("m"), "a");
+    bench.runner.of("a").end({ kind: "requeueAfter", delayMs: 60 * 60_000 });
+    await turns();
+    expect(bench.scheduler.isIdle()).toBe(false);
+  });
+
+  it("P-5: while the store can't say what is ready", async () => {
+    let isFull = false;
+    const refuse = <Call extends (...args: never[]) => Promise<unknown>>(call: Call): Call =>
+      ((...args) =>
+        isFull
+          ? Promise.reject(new PiWorkflowsError("STORE_FULL", "full"))
+          : call(...args)) as Call;
+    const bench = await makeBench({
+      wrap: (store): ResourceManagerStore => ({
+        ...store,
+        claim: refuse(store.claim),
+        lanes: refuse(store.lanes),
+      }),
+    });
+    const manager = await bench.accept("m");
+    isFull = true;
+    await bench.create(manager, "a");
+    expect(bench.scheduler.isIdle()).toBe(false);
+    isFull = false;
+    await bench.clock.advance(60_000);
+    expect(bench.runner.keys()).toEqual(["a"]);
+  });
+
+  it("while a run waits to be tried again", async () => {
+    const bench = await makeBench();
+    await bench.acceptWorkflow("w");
+    await bench.startRun("w");
+    const gone = { kind: "crashed", fault: "exit", message: "code 1" } as const;
+    bench.runner.executing.splice(0).forEach((run) => run.end(gone));
+    await turns();
+    expect(bench.runner.executing).toEqual([]);
+    expect(bench.scheduler.isIdle()).toBe(false);
+  });
+});
