@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { PiWorkflowsError, type ErrorJson } from "../model/errors.ts";
 import { VERSION } from "../model/installation.ts";
@@ -133,6 +134,7 @@ type Outgoing = {
 function send(home: Home, { body, ...how }: Outgoing): Promise<IncomingMessage> {
   const socketPath = findSocket(home);
   if (socketPath === undefined) return Promise.reject(unreachable(home, undefined));
+  if (isAnothers(socketPath)) return Promise.reject(foreign(socketPath));
   return new Promise((resolve, reject) => {
     const headers = {
       ...OWN_HEADERS,
@@ -147,6 +149,23 @@ function send(home: Home, { body, ...how }: Outgoing): Promise<IncomingMessage> 
     outgoing.setTimeout(ANSWER_MS, () => outgoing.destroy(new Error("no answer in time")));
     outgoing.on("error", (error) => reject(unreachable(home, error)));
     outgoing.end(body);
+  });
+}
+
+/** Who listens there gets specs, with their secrets, and says what is to be believed. */
+function isAnothers(socket: string): boolean {
+  if (process.getuid === undefined) return false;
+  try {
+    return lstatSync(socket).uid !== process.getuid();
+  } catch {
+    // Why nothing can be reached there is told by the connection.
+    return false;
+  }
+}
+
+function foreign(socket: string): PiWorkflowsError {
+  return new PiWorkflowsError("UNSUPPORTED", `${socket} belongs to another user`, {
+    hint: "Set PI_WORKFLOWS_HOME to a folder of your own.",
   });
 }
 

@@ -88,11 +88,25 @@ function* lookAt(search: Search, named: string): Generator<void, void> {
   if (stats === undefined && isDynamicPattern(named)) lookAtGlob(search, named);
   else if (stats === undefined) fail(search, target, missing(target));
   else if (stats.isDirectory()) {
+    if (isLedOut(search, target)) return;
     const folder = realpathSync(target);
     search.roots.push(folder);
     yield* walk(search, folder, recursive);
   } else if (NAMED_FILE.test(target)) addNamed(search, target);
   else fail(search, target, "not a spec file: its name must end in .resource.json or .resource.ts");
+}
+
+/**
+ * Tells of a path of the project that really lies elsewhere. Who names a file, or a folder that is not
+ * the project's, means it; what a folder of the project is was said by whoever wrote the project.
+ */
+function isLedOut(search: Search, target: string): boolean {
+  const inProject = [search.request.project];
+  if (!isInside(inProject, target)) return false;
+  const real = realpathSync(target);
+  if (isInside(inProject, real)) return false;
+  fail(search, target, `the symbolic link leads out of the project, to ${real}`);
+  return true;
 }
 
 function missing(target: string): string {
@@ -113,7 +127,7 @@ function lookAtGlob(search: Search, pattern: string): void {
     fail(search, path.resolve(cwd, pattern), "the pattern matches no spec file");
   }
   for (const file of matches) {
-    attempt(search, file, () => addNamed(search, file));
+    attempt(search, file, () => isLedOut(search, file) || addNamed(search, file));
   }
 }
 

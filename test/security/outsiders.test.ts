@@ -1,10 +1,13 @@
 import { spawnSync } from "node:child_process";
+import { createServer } from "node:http";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -79,7 +82,6 @@ describe("another user of this machine", () => {
     expect(outcome).toMatchObject({ code: 2 });
     expect(outcome.stderr).toContain("error[UNSUPPORTED]");
     if (!isRoot) return;
-    const { chownSync } = await import("node:fs");
     const theirs = path.join(path.dirname(home), "theirs");
     mkdirSync(theirs, { mode: 0o777 });
     chownSync(theirs, NOBODY, NOBODY);
@@ -87,6 +89,38 @@ describe("another user of this machine", () => {
     const refused = await workspace.run(["server", "run"], { env });
     expect(refused.stderr).toContain("belongs to another user");
     expect(readdirSync(theirs)).toEqual([]);
+  });
+
+  it.runIf(isRoot)("is told nothing where it listens in the place of a server", async () => {
+    const theirs = path.join(path.dirname(home), "listening");
+    mkdirSync(theirs, { mode: 0o700 });
+    const heard: string[] = [];
+    const impostor = createServer((request, response) => {
+      heard.push(request.url ?? "");
+      response.end("{}");
+    });
+    const socket = path.join(theirs, "server.sock");
+    await new Promise<void>((done) => void impostor.listen(socket, done));
+    try {
+      const env = { PI_WORKFLOWS_HOME: theirs };
+      await workspace.run(["server", "status"], { env });
+      expect(heard).not.toEqual([]);
+      heard.length = 0;
+      chownSync(socket, NOBODY, NOBODY);
+      for (const args of [
+        ["apply", "-f", "specs"],
+        ["server", "status"],
+        ["server", "stop"],
+      ]) {
+        const { code, stderr } = await workspace.run(args, { env });
+        expect({ args, code }).toEqual({ args, code: 2 });
+        expect(stderr).toContain("belongs to another user");
+      }
+      expect(heard).toEqual([]);
+    } finally {
+      impostor.closeAllConnections();
+      await new Promise((done) => void impostor.close(done));
+    }
   });
 });
 
@@ -165,6 +199,26 @@ describe("links and names that lead out of the folders of definitions and specs"
       path.join(outside(), `${target}-used`),
     );
   });
+
+  it.each([
+    ["resource-managers", ["schema", "far"]],
+    ["workflows", ["run", "start", "far"]],
+    ["resources", ["diff", "-f", ".pi/resources"]],
+  ])(
+    "a folder %s that is itself a link is refused, and no code behind it runs",
+    async (folder, args) => {
+      const own = path.join(project, ".pi", folder);
+      renameSync(own, `${own}-kept`);
+      symlinkSync(outside(), own);
+      const { code, stdout, stderr } = await run(args);
+      rmSync(own);
+      renameSync(`${own}-kept`, own);
+      expect(code).toBe(2);
+      expect(stdout + stderr).toMatch(/^error\[|leads out of the project/m);
+      expect(stdout + stderr).not.toContain("writeFileSync");
+      expect(ran()).toBe(false);
+    },
+  );
 
   it.each([
     ["a manager", "resource-managers", "far.resource-manager.ts", ["schema", "far"]],
