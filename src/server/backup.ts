@@ -129,6 +129,7 @@ export async function restore(
   prepareHome(home);
   const release = acquireLock(home);
   const { draft } = draftsOf(home);
+  let isDecided = false;
   try {
     finishRestore(home);
     writeFileSync(draft, "", { mode: 0o600 });
@@ -139,15 +140,25 @@ export async function restore(
     syncFile(home.bundles);
     const kept = keepOld(home, clock.now());
     renameSync(draft, home.restored);
+    isDecided = true;
     syncFile(home.path);
     finishRestore(home);
     return { ...facts, file, newStoreId: storeId, ...(kept === undefined ? {} : { kept }) };
   } catch (thrown) {
     attempt(() => removeDrafts(home));
-    throw toStoreError(thrown);
+    throw isDecided ? decided(thrown) : toStoreError(thrown);
   } finally {
     release();
   }
+}
+
+/** It is too late to change nothing. */
+function decided(thrown: unknown): PiWorkflowsError {
+  const { code, message } = toStoreError(thrown);
+  return new PiWorkflowsError(code, `the restore is decided, but could not be ended: ${message}`, {
+    hint: "The next start ends it: `pi-workflows server start`.",
+    cause: thrown,
+  });
 }
 
 /** For what the next start does as well, where this one can't. */

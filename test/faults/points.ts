@@ -106,7 +106,7 @@ export function fail(file: string, error?: keyof typeof os.constants.errno): voi
 }
 
 /** Every so many changes are made to fail, or are looked at; `npm run soak` takes each. */
-export const STEP = sized("FAULT_STEP", 6);
+export const STEP = sized("FAULT_STEP", 10);
 
 // Where what was done is decided.
 const ALL_OF_LAST = 12;
