@@ -14,7 +14,7 @@ const SOAKS = {
   // Each of two files for so long; new seeds each time.
   simulation: { file: "test/simulation", env: { SOAK_MINUTES: "30" } },
   // Of each of four areas: a million commands in all.
-  model: { file: "test/store/differential.test.ts", env: { MODEL_STORIES: "2500" } },
+  model: { file: "test/store/differential", env: { MODEL_STORIES: "2500" } },
   git: { file: "test/sync/random-git.test.ts", env: { RANDOM_GIT_SEQUENCES: "1000" } },
   kills: { file: "test/pi/kills.test.ts", env: { KILLED_RUNS: "200" } },
   processes: { file: "test/faults/kills.test.ts", env: { KILLS: "2000" } },

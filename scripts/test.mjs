@@ -31,9 +31,9 @@ console.log("\n▸ test");
 // As many as are worth a run of everything; a bare vitest tries a few.
 process.env.RANDOM_GIT_SEQUENCES ??= "25";
 process.env.KILLED_RUNS ??= "20";
-process.env.SIMULATION_SEEDS ??= "150";
+process.env.SIMULATION_SEEDS ??= "1000";
 // Of each of four areas, of a hundred commands.
-process.env.MODEL_STORIES ??= "25";
+process.env.MODEL_STORIES ??= "250";
 process.env.KILLS ??= "100";
 rmSync(REPORT, { force: true });
 mkdirSync(".test-results", { recursive: true });

@@ -9,12 +9,15 @@ export type StatementListener = {
   operationUndone(): void;
 };
 
+/** The tables that invariants are about. */
+const TABLES = ["resource", "queue", "effect", "run", "journal", "question"];
+
 /** A connection whose writes fail now and then, as on a full disk or a busy file. */
 export class FaultyConnection extends Connection {
   readonly #world: World;
   readonly #listener: StatementListener;
-  /** Raised by every row that changes. */
-  changes = 0;
+  /** Tables that may have been written to since they were taken. */
+  #changed = new Set(TABLES);
 
   constructor(database: Database.Database, world: World, listener: StatementListener) {
     super(database);
@@ -27,14 +30,29 @@ export class FaultyConnection extends Connection {
     if (!/^(ROLLBACK|RELEASE)/.test(sql)) this.#mayFail(sql);
     const changes = super.run(sql, ...values);
     if (sql.startsWith("ROLLBACK TO")) this.#listener.operationUndone();
-    this.changes += changes;
+    this.#note(sql);
     return changes;
   }
 
   override insert(sql: string, ...values: SqlValue[]): number {
     this.#mayFail(sql);
-    this.changes += 1;
+    this.#note(sql);
     return super.insert(sql, ...values);
+  }
+
+  /** Tables that may have been written to since this was asked last. */
+  takeChanged(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  #note(sql: string): void {
+    const table = /^\s*(?:INSERT(?: OR \w+)? INTO|UPDATE(?: OR \w+)?) (\w+)/.exec(sql)?.[1];
+    if (table !== undefined) this.#changed.add(table);
+    // Deleting reaches other tables, and a rollback takes back what was written to any.
+    else if (/^\s*(?:DELETE|ROLLBACK)/.test(sql)) for (const any of TABLES) this.#changed.add(any);
+    else if (!/^(?:BEGIN|COMMIT|SAVEPOINT|RELEASE)/.test(sql)) throw new Error(`what is ${sql}?`);
   }
 
   #announce(sql: string): void {
@@ -51,6 +69,7 @@ export class FaultyConnection extends Connection {
     // A full disk or a failed write may end the whole transaction before it says so.
     if (code !== "SQLITE_BUSY" && this.database.inTransaction && random.chance(0.5)) {
       this.database.exec("ROLLBACK");
+      this.#note("ROLLBACK");
     }
     throw new Database.SqliteError("simulated", code);
   }

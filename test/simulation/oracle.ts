@@ -1,6 +1,6 @@
 import type { FaultyConnection, StatementListener } from "./database.ts";
 import { checkOperation } from "./operation-rules.ts";
-import { EMPTY, readState, type StoreState } from "./store-state.ts";
+import { EMPTY, isSame, readState, type StoreState } from "./store-state.ts";
 import { checkState } from "./state-rules.ts";
 import type { World } from "./world.ts";
 
@@ -14,8 +14,6 @@ export class Oracle implements StatementListener {
   operations = 0;
   readonly #world: World;
   #connection: FaultyConnection | undefined;
-  /** Changed rows of the connection when it was read last. */
-  #changes = 0;
   /** As last committed. */
   #committed: StoreState = EMPTY;
   /** As the transaction has it so far. */
@@ -34,8 +32,8 @@ export class Oracle implements StatementListener {
   /** A server opened the store: it finds what was committed. */
   watch(connection: FaultyConnection): void {
     this.#connection = connection;
-    const found = this.#read();
-    if (found.fingerprint !== this.#committed.fingerprint && this.#committed !== EMPTY) {
+    const found = this.#read(this.#committed);
+    if (!isSame(found, this.#committed) && this.#committed !== EMPTY) {
       this.fail("P-5, A-10: the store that was opened is not what was committed");
     }
     this.#committed = found;
@@ -57,11 +55,10 @@ export class Oracle implements StatementListener {
   /** An operation has written all that it writes. */
   written(name: string): void {
     this.operations += 1;
-    if (this.#connection?.changes === this.#changes) return;
-    const after = this.#read();
     const before = this.#current;
+    const after = this.#read(before);
     this.#current = after;
-    if (after.fingerprint === before.fingerprint) return;
+    if (isSame(before, after)) return;
     this.#report(name, checkOperation(name, before, after));
   }
 
@@ -101,13 +98,12 @@ export class Oracle implements StatementListener {
     for (const problem of problems) this.fail(`${problem} (${what})`);
   }
 
-  #read(): StoreState {
+  #read(before: StoreState): StoreState {
     const connection = this.#connection as FaultyConnection;
-    this.#changes = connection.changes;
     // Where the wall clock was set back, queue time goes on at the rate of the monotonic one (T-1).
     const { at, queueTime } = this.#latest;
     const now = Math.max(this.#world.wall(), queueTime + this.#world.monotonic() - at);
-    const state = readState(connection, now);
+    const state = readState(connection, before, { changed: connection.takeChanged(), now });
     this.#latest = { at: this.#world.monotonic(), queueTime: state.queueTime };
     return state;
   }

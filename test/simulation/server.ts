@@ -1,3 +1,4 @@
+import type Database from "better-sqlite3";
 import type { ManagerRecord } from "../../src/model/batch.ts";
 import type { ResolvedWorkflow, WorkflowRecord } from "../../src/model/graph.ts";
 import type { Log } from "../../src/model/ports.ts";
@@ -23,7 +24,6 @@ import { createBatchCheck } from "../../src/server/spec-check.ts";
 import { watchedBySyncs } from "../../src/server/sync/handlers.ts";
 import { SyncLoop, type LoopServices } from "../../src/server/sync/loop.ts";
 import { EMPTY_REPORT } from "../../src/model/sync.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { createStore } from "../../src/store/sqlite/store.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
 import { workflowLane } from "../../src/model/graph.ts";
@@ -42,8 +42,7 @@ export type Machine = {
   world: World;
   provider: Provider;
   oracle: Oracle;
-  /** The database. */
-  file: string;
+  database: Database.Database;
   working: Map<string, Proc>;
   /** What the definitions on disk say: a version for each name. */
   versions: Map<string, number>;
@@ -72,7 +71,6 @@ export class SimulatedServer {
   isUp = false;
   /** Its start failed, as on a full disk. */
   hasFailed = false;
-  #connection: FaultyConnection | undefined;
   readonly #machine: Machine;
   #loop: SyncLoop | undefined;
   #pointsLeft = Number.POSITIVE_INFINITY;
@@ -107,9 +105,7 @@ export class SimulatedServer {
   /** Lets go of the database, when nothing of it is under way any more. */
   close(): void {
     this.proc.die();
-    const database = this.#connection?.database;
-    if (database?.inTransaction) throw new Error("a dead server is in a transaction");
-    database?.close();
+    if (this.#machine.database.inTransaction) throw new Error("a dead server is in a transaction");
   }
 
   /** A place at which it may die. True where it is dead. */
@@ -269,9 +265,8 @@ export class SimulatedServer {
   }
 
   #openStore(): ResourceManagerStore {
-    const { world, oracle, file } = this.#machine;
-    const connection = new FaultyConnection(openDatabase(file), world, oracle);
-    this.#connection = connection;
+    const { world, oracle, database } = this.#machine;
+    const connection = new FaultyConnection(database, world, oracle);
     oracle.watch(connection);
     const probe = (name: string): void => {
       const { isAlive } = this.proc;

@@ -1,5 +1,5 @@
 import { Clients } from "./clients.ts";
-import { newDatabaseFile, removeDatabase } from "../support/memory-database.ts";
+import { emptyDatabase } from "../support/memory-database.ts";
 import { drawFaults, NO_FAULTS } from "./faults.ts";
 import { Oracle } from "./oracle.ts";
 import { Provider } from "./provider.ts";
@@ -62,7 +62,7 @@ class Simulation {
       world,
       provider: new Provider(world),
       oracle: new Oracle(world),
-      file: newDatabaseFile(),
+      database: emptyDatabase(),
       working: new Map(),
       versions: new Map(),
       repository: world.random.chance(0.4) ? new Repository(world) : undefined,
@@ -94,7 +94,6 @@ class Simulation {
     this.#server.proc.die();
     await this.#world.rest();
     this.#server.close();
-    removeDatabase(this.machine.file);
   }
 
   /** The faults end, people care, and everything must come to rest. */

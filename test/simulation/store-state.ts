@@ -20,14 +20,20 @@ export type ResourceRow = {
   status: string;
   held_generation: number | null;
   owner_kind: string;
+  file: string | null;
+  origin: string | null;
 };
 export type QueueRow = {
   resource_id: number;
+  lane: number;
+  class: 0 | 1 | 2;
   ready_at: number;
+  seq: number;
   enqueue_seq: number;
   claimed_seq: number | null;
   attempts: number;
   crash_attempts: number;
+  backoff_until: number | null;
   claim_token: string | null;
   claim_generation: number | null;
   read_generation: number | null;
@@ -56,7 +62,7 @@ export type RunRow = {
   open_questions: number;
 };
 
-/** All that invariants are about, at one moment. */
+/** All that invariants are about, at one moment. What two states have in common is the same object. */
 export type StoreState = {
   /** By uid. */
   resources: ReadonlyMap<string, ResourceRow>;
@@ -69,7 +75,6 @@ export type StoreState = {
   epoch: number;
   revision: number;
   queueTime: number;
-  fingerprint: string;
 };
 
 export const EMPTY: StoreState = {
@@ -81,42 +86,110 @@ export const EMPTY: StoreState = {
   epoch: 0,
   revision: 0,
   queueTime: 0,
-  fingerprint: "",
 };
 
-const RESOURCES = `SELECT r.id, r.uid, r.lane, m.name AS manager, r.key, r.state,
-    r.resource_version, r.generation, r.spec_hash, r.deletion_at, r.finalizers, r.labels,
-    r.suspended, r.observed_generation, r.conditions, r.status, r.held_generation,
-    r.owner_kind
-  FROM resource r JOIN manager m ON m.lane = r.lane ORDER BY r.id`;
-const QUEUE = `SELECT resource_id, ready_at, enqueue_seq, claimed_seq, attempts, crash_attempts,
-    claim_token, claim_generation, read_generation, claim_expires_at FROM queue ORDER BY resource_id`;
-const EFFECTS = `SELECT resource_id, key, fingerprint, state, attempts, parked, sequence
-  FROM effect ORDER BY id`;
-const RUNS = `SELECT resource_id, state, reason, parent_uid, request_key, attempt, epochs, entries,
-    cancel_by, (SELECT count(*) FROM journal j WHERE j.resource_id = run.resource_id) AS lines,
-    (SELECT count(*) FROM question q WHERE q.resource_id = run.resource_id AND q.open = 1)
-      AS open_questions
-  FROM run ORDER BY resource_id`;
+/** True where nothing that invariants are about differs. */
+export function isSame(left: StoreState, right: StoreState): boolean {
+  return KINDS.every((kind) => left[kind] === right[kind]);
+}
 
-export function readState(connection: Connection, now: number): StoreState {
-  const resources = connection.all<ResourceRow>(RESOURCES);
-  const queue = connection.all<QueueRow>(QUEUE);
-  const effects = connection.all<EffectRow>(EFFECTS);
-  const runs = connection.all<RunRow>(RUNS);
+const KINDS = ["resources", "queue", "effects", "runs"] as const;
+
+/** A table as it is read: the column that names a row, and the others in the order of the statement. */
+type Kind = { sql: string; columns: string[]; tables: string[] };
+
+const KIND: Record<(typeof KINDS)[number], Kind> = {
+  resources: kind(
+    `id, uid, lane, (SELECT name FROM manager m WHERE m.lane = resource.lane) AS manager, key, state,
+     resource_version, generation, spec_hash, deletion_at, finalizers, labels, suspended,
+     observed_generation, conditions, status, held_generation, owner_kind, file, origin`,
+    "resource",
+  ),
+  queue: kind(
+    `resource_id, lane, class, ready_at, seq, enqueue_seq, claimed_seq, attempts, crash_attempts,
+     backoff_until, claim_token, claim_generation, read_generation, claim_expires_at`,
+    "queue",
+  ),
+  effects: kind("resource_id, key, fingerprint, state, attempts, parked, sequence", "effect"),
+  runs: kind(
+    `resource_id, state, reason, parent_uid, request_key, attempt, epochs, entries, cancel_by,
+     (SELECT count(*) FROM journal j WHERE j.resource_id = run.resource_id) AS lines,
+     (SELECT count(*) FROM question q WHERE q.resource_id = run.resource_id AND q.open = 1)
+       AS open_questions`,
+    "run",
+    "journal",
+    "question",
+  ),
+};
+
+function kind(columns: string, table: string, ...others: string[]): Kind {
+  const names = columns.replaceAll(/\(.*?\)\s+AS /gs, "").split(/,\s+/);
+  return {
+    sql: `SELECT ${columns} FROM ${table} ORDER BY rowid`,
+    columns: names,
+    tables: [table, ...others],
+  };
+}
+
+/**
+ * What the store holds now, of which only `changed` tables can differ from `before`. Most of a
+ * simulation is spent here, so whatever is as it was is neither made nor looked at again.
+ */
+export function readState(
+  connection: Connection,
+  before: StoreState,
+  { changed, now }: { changed: ReadonlySet<string>; now: number },
+): StoreState {
   const state = connection.get<{ epoch: number; revision: number; queue_time: number }>(
     "SELECT epoch, revision, queue_time FROM store_state",
   );
+  const { resources, queue, effects, runs } = KIND;
+  const read = <Key, Row>(
+    { sql, columns, tables }: Kind,
+    old: ReadonlyMap<Key, Row>,
+    keyOf: (row: Row) => Key,
+  ): ReadonlyMap<Key, Row> => {
+    if (!tables.some((table) => changed.has(table))) return old;
+    return merged(connection.rows(sql), { columns, old, keyOf });
+  };
+  const found = read(resources, before.resources, ({ uid }: ResourceRow) => uid);
   return {
-    resources: new Map(resources.map((row) => [row.uid, row])),
-    byId: new Map(resources.map((row) => [row.id, row])),
-    queue: new Map(queue.map((row) => [row.resource_id, row])),
-    runs: new Map(runs.map((row) => [row.resource_id, row])),
-    effects: new Map(effects.map((row) => [`${row.resource_id} ${row.key}`, row])),
+    resources: found,
+    byId:
+      found === before.resources
+        ? before.byId
+        : new Map([...found.values()].map((row) => [row.id, row])),
+    queue: read(queue, before.queue, (row: QueueRow) => row.resource_id),
+    runs: read(runs, before.runs, (row: RunRow) => row.resource_id),
+    effects: read(effects, before.effects, (row: EffectRow) => `${row.resource_id} ${row.key}`),
     epoch: state?.epoch ?? 0,
     revision: state?.revision ?? 0,
     // The stored one is of the latest commit.
     queueTime: Math.max(state?.queue_time ?? 0, now),
-    fingerprint: JSON.stringify([resources, queue, effects, runs]),
   };
+}
+
+type Merge<Key, Row> = {
+  columns: readonly string[];
+  old: ReadonlyMap<Key, Row>;
+  keyOf: (row: Row) => Key;
+};
+
+/** The rows by their key; those that are as before are the same objects. */
+function merged<Key, Row>(
+  rows: unknown[][],
+  { columns, old, keyOf }: Merge<Key, Row>,
+): ReadonlyMap<Key, Row> {
+  const made = new Map<Key, Row>();
+  let isNew = rows.length !== old.size;
+  for (const values of rows) {
+    const row = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as Row;
+    const key = keyOf(row);
+    const was = old.get(key) as Record<string, unknown> | undefined;
+    const isOld =
+      was !== undefined && columns.every((column, index) => was[column] === values[index]);
+    if (!isOld) isNew = true;
+    made.set(key, isOld ? (was as Row) : row);
+  }
+  return isNew ? made : old;
 }
