@@ -26,3 +26,25 @@ describe("inputs that grow by the code that they reach", () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(300 * 1024 * 1024);
   });
 });
+
+/** Four steps, each of which takes a piece that few inputs have. */
+function deepest(text: string): number {
+  if (!text.includes("__proto__")) return 0;
+  if (!text.includes("1e999")) return 1;
+  if (!text.includes("$ref")) return 2;
+  if (!text.includes("5m")) return 3;
+  return 4;
+}
+
+it("what only chance after chance leads to is reached by coverage, and not without", () => {
+  const depthOf = (isMeant: boolean): number => {
+    let depth = 0;
+    const take = (input: Buffer) => void (depth = Math.max(depth, deepest(input.toString())));
+    const coverage = openCoverage((url) => isMeant && url.includes("guided.test"));
+    explore({ samples: ["a"], take }, { inputs: 8_000, seed: 1, coverage });
+    coverage.close();
+    return depth;
+  };
+  expect(depthOf(true)).toBe(4);
+  expect(depthOf(false)).toBeLessThan(3);
+});
