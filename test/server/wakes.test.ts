@@ -56,6 +56,18 @@ describe("a notice", () => {
   });
 });
 
+describe("the record of a pass", () => {
+  it("says how long it took", async () => {
+    const bench = await makeBench();
+    const uids = await bench.create(await bench.accept("m"), "a");
+    await bench.clock.advance(1_500);
+    bench.runner.of("a").end();
+    await turns();
+    const passes = await bench.store.passes(uids.get("a") ?? "");
+    expect(passes).toMatchObject([{ durationMs: 1_500 }]);
+  });
+});
+
 describe("a scheduler is not idle", () => {
   it("while a key of any lane waits for its time", async () => {
     const bench = await makeBench();
@@ -68,16 +80,20 @@ describe("a scheduler is not idle", () => {
 
   it("P-5: while the store can't say what is ready", async () => {
     let isFull = false;
-    const refuse = <Call extends (...args: never[]) => Promise<unknown>>(call: Call): Call =>
-      ((...args) =>
-        isFull
-          ? Promise.reject(new PiWorkflowsError("STORE_FULL", "full"))
-          : call(...args)) as Call;
+    const refuse = (): void => {
+      if (isFull) throw new PiWorkflowsError("STORE_FULL", "full");
+    };
     const bench = await makeBench({
       wrap: (store): ResourceManagerStore => ({
         ...store,
-        claim: refuse(store.claim),
-        lanes: refuse(store.lanes),
+        claim: async (request) => {
+          refuse();
+          return store.claim(request);
+        },
+        lanes: async (only) => {
+          refuse();
+          return store.lanes(only);
+        },
       }),
     });
     const manager = await bench.accept("m");

@@ -50,6 +50,15 @@ describe("B-5: passes that ask for passes", () => {
     expect(readyAt).toBe(driver.clock.now());
   });
 
+  it("are one where only the effects of another key move", async () => {
+    const driver = await looping(LIMITS.hotLoopPasses);
+    const claimed = await driver.claimOne();
+    await driver.put("b", 1);
+    await driver.store.beginEffect((await driver.claimOne()).claim, EFFECT);
+    const { readyAt } = await driver.settle(claimed, { kind: "requeue" });
+    expect(readyAt).toBe(driver.clock.now() + LIMITS.hotLoopDelayMs);
+  });
+
   it("are no loop when they ask for enough time and others wake them", async () => {
     const driver = await looping(0);
     for (let count = 0; count < LIMITS.hotLoopPasses * 2; count += 1) {

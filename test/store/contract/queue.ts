@@ -172,9 +172,22 @@ export function queueSuite(start: Start): void {
     expect(keysOf(await driver.claim(3))).toEqual(["c", "a", "b"]);
   });
 
+  it("Q-11: what is ready first goes first, also where it was marked later", async () => {
+    const driver = await start();
+    for (const key of ["a", "b"]) await driver.put(key, 1);
+    for (const claimed of await driver.claim(2)) await driver.settle(claimed, SETTLED);
+    const cause = "source";
+    await driver.store.enqueue([{ target: driver.ref("a"), cause, delayMs: 2_000 }]);
+    await driver.store.enqueue([{ target: driver.ref("b"), cause, delayMs: 1_000 }]);
+    driver.clock.advance(2_000);
+    expect((await driver.claimOne()).resource.metadata.key).toBe("b");
+  });
+
   it("Q-12: within one millisecond the order of marking decides", async () => {
     const driver = await start();
     for (const key of ["c", "a", "b"]) await driver.put(key, 1);
+    // To be marked once more costs no place.
+    await driver.store.enqueue([{ target: driver.ref("c"), cause: "request" }]);
     expect(keysOf(await driver.claim(3))).toEqual(["c", "a", "b"]);
   });
 
@@ -229,9 +242,10 @@ export function queueSuite(start: Start): void {
 
   it("Q-13: removing a resource removes its queue row and not its successor's", async () => {
     const driver = await start();
-    await driver.put("a", 1);
+    const { uid: old } = await driver.put("a", 1);
     await driver.store.delete({ ref: driver.ref("a"), origin: ORIGIN });
     expect(await driver.queued("a")).toBeUndefined();
+    expect(await driver.store.enqueue([{ target: { uid: old }, cause: "request" }])).toBe(0);
     const { uid } = await driver.put("a", 1);
     expect((await driver.queued("a"))?.uid).toBe(uid);
   });
