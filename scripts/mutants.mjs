@@ -23,8 +23,13 @@ const AREAS = {
     tests: ["test/apply/*.test.ts"],
   },
   scheduler: {
-    mutate: ["src/server/scheduler.ts", "src/server/dispatch.ts", "src/server/pass.ts"],
-    tests: ["test/server/scheduler.test.ts", "test/server/lanes.test.ts", "test/simulation"],
+    mutate: ["src/server/{scheduler,dispatch,pass,settle}.ts"],
+    tests: [
+      "test/server/{scheduler,lanes,wakes}.test.ts",
+      "test/server/runs/scheduling.test.ts",
+      "test/server/{streams,hosted}.test.ts",
+      "test/simulation/*.test.ts",
+    ],
   },
   step: {
     mutate: ["src/workflows/{step,transition,compile}.ts"],
@@ -38,7 +43,12 @@ const AREAS = {
   },
   store: {
     mutate: ["src/store/sqlite/**/*.ts", "!src/store/sqlite/migrations/*.ts"],
-    tests: ["test/store/!(crash|upgrades).test.ts"],
+    tests: [
+      "test/store/contract.test.ts",
+      "test/store/!(crash|differential|plans|repair|upgrades|wal).test.ts",
+      "test/store/repair.test.ts",
+      "test/store/differential.test.ts",
+    ],
   },
 };
 const REPORT = ".test-results/mutants.json";
