@@ -1,39 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { differing, hasChanges, planChanges } from "../../src/diff/plan.ts";
-import type { PlanRequest } from "../../src/diff/plan.ts";
+import { differing, hasChanges } from "../../src/diff/plan.ts";
 import type { SnapshotEntry } from "../../src/model/batch.ts";
-import type { LoadedSpecs } from "../../src/model/manifest.ts";
-import type { Plan } from "../../src/model/plan.ts";
-import {
-  declared,
-  EVERYTHING,
-  loaded,
-  manager,
-  OTHER_SET,
-  problemIn,
-  request,
-  stored,
-} from "./specs.ts";
-
-const NO_SPECS = new Map<string, string>();
-
-function plan(
-  specs: LoadedSpecs,
-  resources: SnapshotEntry[],
-  more: Partial<PlanRequest> = {},
-  bodies: ReadonlyMap<string, string> = NO_SPECS,
-): Plan {
-  return planChanges({
-    request: request(more),
-    loaded: specs,
-    snapshot: { revision: 9, resources },
-    specs: bodies,
-  });
-}
-
-function summary({ actions }: Plan): [string, string, ...string[]][] {
-  return actions.map(({ kind, key, reasons }) => [kind, key, ...reasons]);
-}
+import type { Desired } from "../../src/model/manifest.ts";
+import type { Owner } from "../../src/model/resource.ts";
+import { declared, EVERYTHING, loaded, manager, OTHER_SET, stored } from "./specs.ts";
+import { plan, summary } from "./planning.ts";
 
 describe("what a plan does to a resource", () => {
   it("creates what is not stored", () => {
@@ -184,83 +155,89 @@ describe("what a plan does to a resource", () => {
   });
 });
 
-describe("what a plan rejects", () => {
-  it("A-3: leaves every resource of a file that failed to load as it is", () => {
-    const file = "specs/all.resource.json";
-    const place = { file, line: 1, column: 1 };
-    const specs = loaded([declared("a", { size: 2 }, { place })], { problems: [problemIn(file)] });
-    const made = plan(specs, [stored("a"), stored("b", undefined, { file })], {
-      prune: EVERYTHING,
-    });
-    expect(summary(made)).toEqual([
-      ["invalid", "a", `${file} has problems, so nothing of it is applied`],
-      ["invalid", "b", `${file} has problems, so the last good spec stays in force`],
+describe("where a resource comes from", () => {
+  const owned = (kind: Owner["kind"], name: string) => ({ owner: { kind, name } });
+
+  it("A-4: takes nothing over from another apply, nor a sync from a person, though the file is the same", () => {
+    const theirs = [stored("a", undefined, owned("apply", "other"))];
+    expect(plan(loaded([declared("a")]), theirs).counts.conflict).toBe(1);
+    const mine = [stored("a", undefined, owned("person", "ada"))];
+    const owner = { kind: "sync", name: "default" } as const;
+    expect(plan(loaded([declared("a")]), mine, { owner }).counts.conflict).toBe(1);
+  });
+
+  it("names a person, who has no file, and is named by the new file once taken over", () => {
+    const { file: _file, ...made } = stored("a", undefined, owned("person", "ada"));
+    const [conflict] = plan(loaded([declared("a")]), [made]).actions;
+    expect(conflict?.reasons[0]).toBe("belongs to ada, a person");
+    const [taken] = plan(loaded([declared("a")]), [made], { force: true }).actions;
+    expect(taken?.reasons).toEqual([
+      "is taken over by force from ada, a person",
+      "the spec is the same, so the generation stays",
+      "is now declared in specs/a.resource.json",
     ]);
   });
 
-  it("A-3: does not take a resource out of a file that failed to load", () => {
-    const specs = loaded([declared("a")], { problems: [problemIn("old.json")] });
-    const [action] = plan(specs, [stored("a", undefined, { file: "old.json" })]).actions;
-    expect(action?.kind).toBe("invalid");
-    expect(action?.reasons).toEqual([
-      "old.json, which declared it until now, has problems, so it can't be told which counts",
-    ]);
+  it("takes over by force only those that it is said of", () => {
+    const theirs = ["a", "b"].map((key) => stored(key, undefined, { owner: OTHER_SET }));
+    const force = ({ key }: SnapshotEntry) => key === "b";
+    const made = plan(loaded([declared("a"), declared("b")]), theirs, { force });
+    expect(made.actions.map(({ kind }) => kind)).toEqual(["conflict", "update"]);
   });
 
-  it("A-7: rejects both of two manifests for one resource, naming both places", () => {
-    const at = (file: string) => ({ place: { file, line: 3, column: 5 } });
-    const specs = loaded([declared("a", 1, at("y.json")), declared("a", 1, at("x.json"))]);
-    const made = plan(specs, [stored("a")], { prune: EVERYTHING });
-    expect(summary(made)).toEqual([
-      ["invalid", "a", "is declared more than once: x.json:3:5 and y.json:3:5"],
-    ]);
-    expect(made.problems.map(({ file, message }) => [file, message])).toEqual([
-      ["x.json", "job a is also declared at y.json:3:5; declare it once"],
-      ["y.json", "job a is also declared at x.json:3:5; declare it once"],
-    ]);
-    expect(made.prune.state).toBe("clear");
-  });
-
-  it("rejects a dependency on what is neither declared nor stored", () => {
-    const made = plan(loaded([declared("a", 1, { dependsOn: ["job/stored", "job/nobody"] })]), [
-      stored("stored", undefined, { owner: OTHER_SET }),
-    ]);
-    expect(made.counts).toMatchObject({ invalid: 1, create: 0 });
-    expect(made.problems).toMatchObject([
-      {
-        file: "specs/a.resource.json",
-        path: "dependsOn[1]",
-        message:
-          'no resource "job/nobody" is declared or in the store; write MANAGER/KEY of one that is',
-      },
-    ]);
-  });
-
-  it("rejects a dependency on what would be pruned, which blocks the prune", () => {
-    const specs = loaded([declared("a", 1, { dependsOn: ["job/leaving"] })]);
-    const made = plan(specs, [stored("leaving")], { prune: EVERYTHING });
-    expect(made.counts).toMatchObject({ invalid: 1, prune: 1 });
-    expect(made.prune.state).toBe("blocked");
-  });
-
-  it("rejects every member of a circle, and what waits for one that does not exist", () => {
-    const needs = (key: string, ...dependsOn: string[]) => declared(key, 1, { dependsOn });
+  it("tells a move beside what else changed", () => {
+    const place = { file: "b.json", line: 1, column: 1 };
     const made = plan(
-      loaded([needs("a", "job/b"), needs("b", "job/a"), needs("c", "job/a"), needs("d", "job/d")]),
-      [],
+      loaded([declared("a", 2, { place })]),
+      [stored("a", 1)],
+      {},
+      new Map([["uid-a", "1"]]),
     );
     expect(summary(made)).toEqual([
-      ["invalid", "a", "dependsOn: these depend on each other in a circle: job/a, job/b"],
-      [
-        "invalid",
-        "b",
-        "dependsOn: these depend on each other in a circle: job/a, job/b",
-        expect.anything(),
-      ],
-      ["invalid", "c", "depends on job a, which is not valid and not in the store"],
-      ["invalid", "d", "dependsOn: these depend on each other in a circle: job/d"],
+      ["update", "a", "spec changed", "moved from specs/a.resource.json to b.json"],
     ]);
-    expect(made.problems).toHaveLength(3);
+    expect(made.actions[0]?.current).toMatchObject({ uid: "uid-a", spec: "1" });
+  });
+});
+
+describe("what counts as a change of metadata", () => {
+  const changesOf = (desired: Partial<Desired>, entry: Partial<SnapshotEntry>) =>
+    plan(loaded([declared("a", 1, desired), declared("b"), declared("c")]), [
+      stored("a", 1, entry),
+    ]).actions.find(({ key }) => key === "a")?.changes;
+
+  it("is a label that goes, and a dependency that goes, comes or changes", () => {
+    expect(changesOf({}, { labels: { team: "x" } })).toEqual([
+      { path: "labels.team", before: "x" },
+    ]);
+    const b = { dependsOn: ["job/b"] };
+    const c = { dependsOn: ["job/c"] };
+    const both = { dependsOn: ["job/b", "job/c"] };
+    expect(changesOf(b, both)).toHaveLength(1);
+    expect(changesOf(both, b)).toHaveLength(1);
+    expect(changesOf(b, c)).toEqual([{ path: "dependsOn", before: ["job/c"], after: ["job/b"] }]);
+    expect(changesOf(both, both)).toBeUndefined();
+  });
+
+  it("is protection and suspension that are lifted, and not those said again", () => {
+    const set = { prunable: false, suspended: true };
+    expect(changesOf({ prune: true, suspend: false }, set)).toEqual([
+      { path: "prune", before: false, after: true },
+      { path: "suspend", before: true, after: false },
+    ]);
+    expect(changesOf({ prune: false, suspend: true }, set)).toBeUndefined();
+  });
+
+  it("is told by name up to five fields, and by number past them", () => {
+    const reasons = (count: number) => {
+      const labels = Object.fromEntries([..."abcdefg"].slice(0, count).map((name) => [name, "x"]));
+      const [action] = plan(loaded([declared("a", 1, { labels })]), [stored("a", 1)]).actions;
+      return action?.reasons;
+    };
+    const same = "the spec is the same, so the generation stays";
+    expect(reasons(5)?.slice(4)).toEqual(["labels.e was added", same]);
+    expect(reasons(6)?.slice(5)).toEqual(["1 more field changed", same]);
+    expect(reasons(7)?.slice(5)).toEqual(["2 more fields changed", same]);
   });
 });
 
@@ -286,58 +263,6 @@ describe("the order of a plan", () => {
     const made = plan(loaded(chain.toReversed()), []);
     expect(made.actions.map(({ key }) => key)).toEqual(chain.map(({ key }) => key));
     expect(made.problems).toEqual([]);
-  });
-});
-
-describe("the id of a plan", () => {
-  const specs = loaded([declared("a"), declared("b")]);
-  const resources = [stored("a"), stored("c")];
-  const made = plan(specs, resources, { prune: EVERYTHING });
-
-  it("A-2: does not depend on the order of files and rows", () => {
-    const again = plan(
-      { ...specs, desired: specs.desired.toReversed(), files: specs.files.toReversed() },
-      resources.toReversed(),
-      { prune: EVERYTHING },
-    );
-    expect(again).toEqual(made);
-  });
-
-  it.each<[string, () => Plan]>([
-    [
-      "a file's content",
-      () => {
-        const [first, ...rest] = specs.files;
-        const files = [{ file: first?.file as string, sha256: "other" }, ...rest];
-        return plan({ ...specs, files }, resources, { prune: EVERYTHING });
-      },
-    ],
-    [
-      "a definition",
-      () => plan({ ...specs, managers: [manager()] }, resources, { prune: EVERYTHING }),
-    ],
-    ...(
-      [
-        ["generation", { generation: 2 }],
-        ["label", { labels: { team: "web" } }],
-        ["protection", { prunable: false }],
-        ["uid", { uid: "uid-of-another" }],
-      ] as const
-    ).map(([name, more]): [string, () => Plan] => [
-      `a stored ${name}`,
-      () => plan(specs, [stored("a", undefined, more), stored("c")], { prune: EVERYTHING }),
-    ]),
-    ["what is pruned", () => plan(specs, resources)],
-    ["the owner", () => plan(specs, [], { owner: OTHER_SET })],
-  ])("changes with %s", (_, other) => {
-    expect(other().id).not.toBe(made.id);
-  });
-
-  it("A-1: does not change when a pass writes a status, so that an approved plan can be applied", () => {
-    const later = [stored("a", undefined, { resourceVersion: 8 }), stored("c")];
-    const input = { request: request({ prune: EVERYTHING }), loaded: specs, specs: NO_SPECS };
-    const again = planChanges({ ...input, snapshot: { revision: 10, resources: later } });
-    expect(again.id).toBe(made.id);
   });
 });
 
