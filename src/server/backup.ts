@@ -63,6 +63,7 @@ export async function backup(
   }
   refuseExisting(target);
   const draft = `${target}.${process.pid}.partial`;
+  let isNamed = false;
   try {
     mkdirSync(path.dirname(path.resolve(target)), { recursive: true });
     removeLeft(target);
@@ -72,9 +73,12 @@ export async function backup(
     const facts = await writeBackup(home.database, draft, options);
     refuseExisting(target);
     renameSync(draft, target);
+    isNamed = true;
     syncFile(path.dirname(path.resolve(target)));
     return { file: target, bytes: statSync(target).size, ...facts };
   } catch (thrown) {
+    // One that may be gone after a power cut is none.
+    if (isNamed) attempt(() => rmSync(target));
     attempt(() => removeLeft(target));
     throw toStoreError(thrown);
   }

@@ -38,7 +38,7 @@ const operations: Record<string, Operation> = {
       const key = `key ${index}`;
       await driver.put(key, "x".repeat(3_000)).then(
         () => told.push({ key }),
-        ({ code }: { code: string }) => told.push({ key, code }),
+        (thrown: unknown) => told.push({ key, code: codeOf(thrown) }),
       );
     }
     return told;

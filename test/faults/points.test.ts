@@ -120,7 +120,7 @@ describe("a migration", () => {
 
 describe("writes and the checkpoints between them", () => {
   it.each(DISKS)(
-    "P-5: with %s from any change on, what was acknowledged is there, and nothing else",
+    "P-5: with %s from any change on, what was acknowledged is there, and nothing that was refused",
     async (error) => {
       const folder = makeFolder("under");
       const ends = await failingAt("work", folder, { error, step: STEP * 8 });
@@ -132,10 +132,13 @@ describe("writes and the checkpoints between them", () => {
         const { store, connection } = sqliteStore({ path: path.join(place, "state.sqlite") });
         expect(connection.database.pragma("integrity_check", { simple: true })).toBe("ok");
         const { items } = await store.list({ limit: 100 });
+        const there = new Set(items.map(({ metadata }) => metadata.key));
         const acknowledged = told.filter(({ code }) => code === undefined).map(({ key }) => key);
-        expect(items.map(({ metadata }) => metadata.key).toSorted()).toEqual(
-          acknowledged.toSorted(),
-        );
+        expect(acknowledged.filter((key) => !there.has(key))).toEqual([]);
+        // Whether what could not be synced survives a crash right after it, nobody can tell.
+        const unsynced = told.filter(({ code }) => code?.includes("FSYNC")).map(({ key }) => key);
+        const others = new Set([...acknowledged, ...unsynced]);
+        expect([...there].filter((key) => !others.has(key))).toEqual([]);
         await new Driver(store, new ManualClock()).begin("m");
       }
       expect(refused).toBeGreaterThan(ends.length);
