@@ -57,6 +57,8 @@ describe("events", () => {
   it("R-7: a resource keeps a bounded number of events, and always its first warning", async () => {
     const { driver, uid } = await start();
     await driver.store.appendEvent(uid, { type: "Warning", reason: "First", message: "trouble" });
+    driver.clock.advance(1_000);
+    await driver.store.appendEvent(uid, { type: "Warning", reason: "Second", message: "more" });
     const writes = [];
     for (let count = 0; count < LIMITS.eventsKept * 3; count += 1) {
       writes.push(driver.store.appendEvent(uid, told("x", { reason: `Reason${count}` })));

@@ -300,6 +300,7 @@ export class ReferenceStore implements ModelledStore {
       token: claim.token,
       startedAt: new Date(this.#clock.now()).toISOString(),
     });
+    delete found.reason;
     return { next: "call" as const, effect: withoutToken(found) };
   }
 

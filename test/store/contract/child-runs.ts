@@ -56,6 +56,14 @@ async function finalizersOf(driver: Driver) {
 }
 
 function requestSuite(begin: Start): void {
+  it("R-1: a person's request key is another than a resource's that is spelled alike", async () => {
+    const driver = await begin();
+    const child = await withChild(driver);
+    const run = await driver.start(REPAIR.input, { requestKey: REPAIR.requestKey });
+    expect(run.runId).not.toBe(child.runId);
+    expect(run).not.toHaveProperty("parent");
+  });
+
   it("R-1: one request key of one resource is one run; another input or workflow is refused", async () => {
     const driver = await begin();
     const { claim } = await claimedParent(driver);

@@ -54,6 +54,18 @@ export function effectSuite(start: Start): void {
     expect(proven).toMatchObject({ next: "call", effect: { state: "pending", attempts: 2 } });
   });
 
+  it("E-2: a call after a proof leaves nothing of the doubt before", async () => {
+    const started = await begun();
+    await settle(started, { state: "indeterminate", reason: "can't tell", park: true });
+    const { claim } = await nextPass(started);
+    const { effect } = await started.driver.store.beginEffect(claim, {
+      ...EFFECT,
+      provenAbsent: true,
+    });
+    expect(effect).toMatchObject({ state: "pending", parked: false });
+    expect(effect).not.toHaveProperty("reason");
+  });
+
   it("E-2: a proof of absence is worth nothing while a call may be under way", async () => {
     const { driver, claimed } = await begun();
     const again = driver.store.beginEffect(claimed.claim, { ...EFFECT, provenAbsent: true });

@@ -402,6 +402,23 @@ function orderSuite(begin: Start): void {
     ]);
   });
 
+  it("what a person said of one attempt stays until the journal has that one", async () => {
+    const driver = await begin();
+    const claimed = await driver.started();
+    const push = { node: "push" };
+    const visits = [1, 2];
+    const unsure = visits.map((visit) => line("ambiguous", visit, push));
+    await driver.store.appendJournal(claimed.claim, unsure);
+    await driver.settleRun(claimed, UNSURE);
+    const retry = { outcome: "retry" as const, by: "ann" };
+    for (const visit of visits) await driver.store.resolveRun(claimed.run.runId, visit, retry);
+    const next = await driver.claimRun();
+    await driver.store.appendJournal(next.claim, [line("released", 2, push)]);
+    expect((await driver.store.runOrders(next.claim)).resolutions).toEqual([
+      { visit: 1, ...retry },
+    ]);
+  });
+
   it("cancels a run that has not begun at once, and lets any other undo what it did", async () => {
     const driver = await begin();
     const { runId } = await driver.start();
