@@ -1,6 +1,7 @@
+// First: it counts what is compiled after it.
+import { openCoverage } from "./support/coverage.ts";
 import { describe, expect, it } from "vitest";
 import { count } from "../support/figures.ts";
-import { openCoverage } from "./support/coverage.ts";
 import { explore } from "./support/guided.ts";
 import { expectUnpolluted, tries } from "./support/inputs.ts";
 import { TARGETS } from "./support/targets.ts";
@@ -14,14 +15,10 @@ describe("inputs that grow by the code that they reach", () => {
     const { numRuns, seed = Math.floor(Math.random() * 2 ** 32) } = tries(target.share);
     const before = process.memoryUsage.rss();
     const coverage = openCoverage(isOurs);
-    try {
-      const kept = explore(target, { inputs: numRuns, seed, coverage });
-      expect(coverage.reached()).toBeGreaterThan(0);
-      count("inputs that were guided by coverage", numRuns);
-      count("inputs that reached new code", kept.length - target.samples.length);
-    } finally {
-      coverage.close();
-    }
+    const kept = explore(target, { inputs: numRuns, seed, coverage });
+    expect(coverage.reached()).toBeGreaterThan(0);
+    count("inputs that were guided by coverage", numRuns);
+    count("inputs that reached new code", kept.length - target.samples.length);
     expectUnpolluted();
     expect(process.memoryUsage.rss() - before).toBeLessThan(300 * 1024 * 1024);
   });
@@ -42,7 +39,6 @@ it("what only chance after chance leads to is reached by coverage, and not witho
     const take = (input: Buffer) => void (depth = Math.max(depth, deepest(input.toString())));
     const coverage = openCoverage((url) => isMeant && url.includes("guided.test"));
     explore({ samples: ["a"], take }, { inputs: 8_000, seed: 1, coverage });
-    coverage.close();
     return depth;
   };
   expect(depthOf(true)).toBe(4);

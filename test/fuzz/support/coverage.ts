@@ -13,15 +13,17 @@ export type Coverage = {
   learn(ran: Ran): void;
   /** Characters of code that are remembered. */
   reached(): number;
-  close(): void;
 };
 
-/** Starts counting in the scripts whose URL is meant. */
+// From before anything else is loaded: what is compiled while nobody counts is counted as a whole,
+// not by blocks, for as long as it lives.
+const session = new Session();
+session.connect();
+session.post("Profiler.enable");
+session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+
+/** A fresh memory of what ran in the scripts whose URL is meant. */
 export function openCoverage(isMeant: (url: string) => boolean): Coverage {
-  const session = new Session();
-  session.connect();
-  session.post("Profiler.enable");
-  session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   const known = new Map<string, Uint8Array>();
   let reached = 0;
   return {
@@ -45,7 +47,6 @@ export function openCoverage(isMeant: (url: string) => boolean): Coverage {
       }
     },
     reached: () => reached,
-    close: () => session.disconnect(),
   };
 }
 
