@@ -135,24 +135,33 @@ function showProblem(
   const shown = { file, line, column, path, message: masks.inText(message) };
   return frame === undefined
     ? shown
-    : { ...shown, frame: hideMembers(masks.inText(frame), memberNames(secrets)) };
+    : { ...shown, frame: hideValues(masks.inText(frame), secrets) };
 }
 
-// The lines around a mistake may hold a secret of a file that never got as far as having values.
-function hideMembers(frame: string, names: ReadonlySet<string>): string {
-  if (names.size === 0) return frame;
-  const any = [...names].map((name) => name.replace(/[^\w-]/g, "\\$&")).join("|");
-  return frame.replace(
-    new RegExp(`(["']?\\b(?:${any})["']?\\s*:\\s*)(?![\\[{]$).+$`, "gm"),
-    "$1***",
-  );
+// A text, up to the end of its line where nothing closes it, with the colon that makes it a name.
+const TEXT = /(["'`])(?:\\.|(?!\1).)*(?:\1(?<colon>\s*:)?|$)/gm;
+const NUMBER = /(?<=[:,=([|]\s*)-?\d[\d_.]{3,}/g;
+
+// The lines around a mistake may hold a secret of a file that never got as far as having values. A
+// secret list or object has lines that do not name it, so where anything is secret no text is shown.
+function hideValues(frame: string, secrets: ReadonlyMap<string, SecretPaths>): string {
+  const paths = [...secrets.values()].flat();
+  if (paths.length === 0) return frame;
+  const any = memberNames(paths)
+    .map((name) => name.replace(/[^\w-]/g, "\\$&"))
+    .join("|");
+  return frame
+    .replace(new RegExp(`(["']?\\b(?:${any})["']?\\s*:)(?!\\s*[\\[{]$).+$`, "gm"), "$1 ***")
+    .replace(TEXT, (text: string, ...found: unknown[]) => {
+      const { colon } = found.at(-1) as { colon?: string };
+      return colon === undefined ? "***" : text;
+    })
+    .replace(NUMBER, "***");
 }
 
-function memberNames(secrets: ReadonlyMap<string, SecretPaths>): Set<string> {
-  const names = new Set<string>();
-  for (const path of [...secrets.values()].flat()) {
+function memberNames(paths: SecretPaths): string[] {
+  return paths.flatMap((path) => {
     const last = path.findLast((step) => step.kind === "member");
-    if (last?.kind === "member") names.add(last.name);
-  }
-  return names;
+    return last === undefined ? [] : [last.name];
+  });
 }

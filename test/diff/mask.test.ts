@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maskValue, secretPathsOf } from "../../src/diff/mask.ts";
+import { Masks, maskValue, secretPathsOf } from "../../src/diff/mask.ts";
 import { maskPlan } from "../../src/diff/mask-plan.ts";
 import { planChanges } from "../../src/diff/plan.ts";
 import { PLAIN } from "../../src/diff/render/palette.ts";
@@ -14,7 +14,7 @@ import type { ShownPlan } from "../../src/diff/schema.ts";
 import { canonicalJson } from "../../src/model/canonical.ts";
 import type { Json } from "../../src/model/canonical.ts";
 import type { Problem } from "../../src/model/manifest.ts";
-import { declared, loaded, manager, problemIn, request, stored } from "./specs.ts";
+import { declared, loaded, manager, OTHER_SET, problemIn, request, stored } from "./specs.ts";
 
 function shown(
   before: Json | undefined,
@@ -174,6 +174,121 @@ describe("a masked plan", () => {
   });
 });
 
+describe("the masks of one output", () => {
+  const inText = (spec: Json, paths: string[], text: string) => {
+    const masks = new Masks();
+    maskValue(spec, paths, masks);
+    return masks.inText(text);
+  };
+
+  it("replace in prose each secret of four characters or more, the longest first", () => {
+    const spec = { a: "abc", b: "word", c: "word-and-more", list: ["x", "x", "x", "x"] };
+    expect(inText(spec, ["a", "b", "c", "list"], "abc word, word-and-more x,x,x,x")).toBe(
+      "abc *** (2), *** (3) x,x,x,x",
+    );
+  });
+});
+
+describe("a plan as it is shown", () => {
+  it("holds the place, owner, protection and suspension, and bodies only where they are written", () => {
+    const taken = { owner: OTHER_SET, file: "old.json" };
+    const plan = planChanges({
+      request: request({ force: true }),
+      loaded: loaded([
+        declared("a", 1, { prune: false, suspend: true }),
+        declared("b"),
+        declared("new"),
+      ]),
+      snapshot: { revision: 1, resources: [stored("a", 1, taken), stored("b")] },
+      specs: new Map(),
+    });
+    const [a, b, fresh] = maskPlan(plan, new Map()).actions;
+    expect(a).toMatchObject({
+      owner: OTHER_SET,
+      current: { file: "old.json" },
+      desired: { file: "specs/a.resource.json", prune: false, suspend: true, spec: 1 },
+    });
+    expect(b?.desired).not.toHaveProperty("spec");
+    expect(b?.desired).not.toHaveProperty("prune");
+    expect(b?.desired).not.toHaveProperty("suspend");
+    expect(b).not.toHaveProperty("owner");
+    expect(fresh).not.toHaveProperty("current");
+    const { file: _file, ...nobodys } = stored("a", 1, { owner: OTHER_SET });
+    const taking = planChanges({
+      request: request(),
+      loaded: loaded([declared("a", 1)]),
+      snapshot: { revision: 1, resources: [nobodys] },
+      specs: new Map(),
+    });
+    expect(maskPlan(taking, new Map()).actions[0]?.current).not.toHaveProperty("file");
+  });
+
+  it("masks no label that is called as a secret of the spec is", () => {
+    const plan = planChanges({
+      request: request(),
+      loaded: loaded([declared("a", { token: "t" }, { labels: { token: "label" } })]),
+      snapshot: { revision: 1, resources: [stored("a", { token: "t" })] },
+      specs: new Map(),
+    });
+    expect(
+      maskPlan(plan, new Map([["job", ["token", "labels.token"]]])).actions[0]?.changes,
+    ).toEqual([{ path: "labels.token", after: "label" }]);
+  });
+
+  it("shows the order of names, unless names are secret, or the list is", () => {
+    const list = (...names: string[]) => ({ steps: names.map((name) => ({ name, run: "r" })) });
+    const plan = planChanges({
+      request: request(),
+      loaded: loaded([declared("a", list("two", "one"))]),
+      snapshot: { revision: 1, resources: [stored("a", list("one", "two"))] },
+      specs: new Map([["uid-a", canonicalJson(list("one", "two"))]]),
+    });
+    const changeWith = (...paths: string[]) =>
+      maskPlan(plan, new Map([["job", paths]])).actions[0]?.changes?.[0];
+    const order = { path: "spec.steps[]", before: ["one", "two"], after: ["two", "one"] };
+    expect(changeWith()).toEqual(order);
+    expect(changeWith("steps[].run", "token")).toEqual(order);
+    for (const paths of [["steps[].name"], ["steps"], ["steps[]"], ["steps[].run", "steps[]"]]) {
+      expect(changeWith(...paths)?.after).toMatch(/^\*\*\* \(\d+\)$/);
+    }
+  });
+
+  it("keeps the lines around a mistake whole where nothing is secret, or secrets are asked for", () => {
+    const frame = '> 1 | "token": "shown"';
+    const problems = [{ ...problemIn("bad.json"), frame }, problemIn("worse.json")];
+    expect(shown(undefined, 1, [], { problems }).problems).toEqual(problems);
+    const revealed = shown(undefined, 1, ["token"], { problems, reveal: true }).problems;
+    expect(revealed).toEqual(problems);
+    for (const made of [shown(undefined, 1, ["token"], { problems }).problems, revealed]) {
+      expect(made[1]).not.toHaveProperty("frame");
+    }
+  });
+
+  it("shows no text or long number of the lines around a mistake where anything is secret", () => {
+    const frame = [
+      "> 1 | spec: { token: not quoted",
+      '  2 | "auth": {',
+      `  3 | "user": "hidden 1", 'a\\'b': 'hidden "2"', "size": 12,`,
+      '  4 |   12345, "hidden 3", -4567.8,',
+      '  5 | const x = 98765 + f("not closed',
+      "    | ^ it",
+    ].join("\n");
+    const problems = [{ ...problemIn("bad.ts"), frame }];
+    const lines = (...paths: string[]) =>
+      shown(undefined, 1, paths, { problems }).problems[0]?.frame?.split("\n");
+    expect(lines("token", "auth", "env.*", "list[]")).toEqual([
+      "> 1 | spec: { token: ***",
+      '  2 | "auth": {',
+      `  3 | "user": ***, 'a\\'b': ***, "size": 12,`,
+      "  4 |   ***, ***, ***,",
+      "  5 | const x = *** + f(***",
+      "    | ^ it",
+    ]);
+    expect(lines('["a.b"]')?.[1]).toBe('  2 | "auth": {');
+    expect(lines("what [")?.join()).not.toMatch(/hidden|12345|quoted/);
+  });
+});
+
 describe("a masked value", () => {
   it("keeps what is not secret", () => {
     const spec = { token: "t", list: [{ password: "p", n: 1 }], none: null };
@@ -181,6 +296,18 @@ describe("a masked value", () => {
       token: "*** (1)",
       list: [{ password: "*** (2)", n: 1 }],
       none: null,
+    });
+  });
+
+  it("is hidden where any of several secret paths ends, and not where it is empty", () => {
+    const auth = { token: "t", user: "u" };
+    expect(maskValue({ auth }, ["auth.token", "auth"])).toEqual({ auth: "*** (1)" });
+    expect(maskValue({ auth: null }, ["auth.token"])).toEqual({ auth: null });
+  });
+
+  it("is hidden below an odd name, and only there", () => {
+    expect(maskValue({ "odd name": { key: "k", n: 1 } }, ['["odd name"].key'])).toEqual({
+      "odd name": { key: "*** (1)", n: 1 },
     });
   });
 });
