@@ -81,9 +81,8 @@ function compareNamed(
     compareParts(old.get(name), fresh.get(name), itemPath(path, field, name), inside);
   }
   const kept = [...old.keys()].filter((name) => fresh.has(name));
-  const expected = [...kept, ...[...fresh.keys()].filter((name) => !old.has(name))];
   const actual = [...fresh.keys()];
-  if (expected.some((name, index) => name !== actual[index])) {
+  if (kept.some((name, index) => name !== actual[index])) {
     inside.changes.push({ path: `${path}[]`, before: [...old.keys()], after: actual });
   }
 }
@@ -100,7 +99,6 @@ function compareParts(
 }
 
 function namingField(before: Json[], after: Json[], secrets: SecretPaths): string | undefined {
-  if (before.length + after.length === 0) return undefined;
   return NAMING_FIELDS.find((field) => {
     const name = enter(secrets, { kind: "member", name: field });
     return name.length === 0 && namesAll(before, field) && namesAll(after, field);

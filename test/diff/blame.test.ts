@@ -6,6 +6,8 @@ import type { Json } from "../../src/model/canonical.ts";
 const indexes = (values: Json[]) =>
   Object.fromEntries(blame(values, "spec").map(({ path, index }) => [path, index]));
 
+const indexesOf = (...values: Json[]) => Object.values(indexes(values));
+
 describe("blame", () => {
   it("names for each field the value that last changed it", () => {
     const values = [
@@ -38,6 +40,46 @@ describe("blame", () => {
       "spec.steps[name=test].name": 1,
       "spec.steps[name=test].run": 0,
     });
+  });
+
+  it("takes items by their place where not all have a name of their own", () => {
+    const lists: Json[][] = [
+      [
+        { name: "a", x: 1 },
+        { name: "a", x: 2 },
+      ],
+      [{ name: "a", x: 1 }, { x: 2 }],
+      [{ name: null }, null],
+      ["a", "b"],
+    ];
+    for (const list of lists) {
+      const paths = blame([list, []], "s").map(({ path }) => path);
+      expect(paths.every((path) => /^s\[[01]\]/.test(path))).toBe(true);
+      expect(new Set(indexesOf(list, [...list].reverse()))).not.toEqual(new Set([1]));
+    }
+  });
+
+  it("follows items by a number too, also where the list was something else before", () => {
+    const now = [
+      { id: 2, x: 1 },
+      { id: 1, x: 1 },
+    ];
+    const before = [
+      { id: 1, x: 1 },
+      { id: 2, x: 0 },
+    ];
+    expect(indexes([now, before, [], "none", null])).toEqual({
+      "spec[id=2].id": 1,
+      "spec[id=2].x": 0,
+      "spec[id=1].id": 1,
+      "spec[id=1].x": 1,
+    });
+  });
+
+  it("says nothing of no values, and takes a list that became longer, or another kind, as changed", () => {
+    expect(blame([], "spec")).toEqual([]);
+    expect(indexes([[1, 2], [1]])).toEqual({ "spec[0]": 1, "spec[1]": 0 });
+    expect(indexes([{ a: { b: 1 } }, { a: [1] }, { a: "b" }])).toEqual({ "spec.a.b": 0 });
   });
 
   it("counts a field that came back as changed when it came back", () => {

@@ -5,7 +5,16 @@ import type { SnapshotEntry } from "../../src/model/batch.ts";
 import { LIMITS } from "../../src/model/limits.ts";
 import type { LoadedSpecs } from "../../src/model/manifest.ts";
 import type { Plan } from "../../src/model/plan.ts";
-import { declared, EVERYTHING, loaded, OTHER_SET, problemIn, request, stored } from "./specs.ts";
+import {
+  declared,
+  EVERYTHING,
+  loaded,
+  OTHER_SET,
+  problemIn,
+  request,
+  SET,
+  stored,
+} from "./specs.ts";
 
 function plan(
   specs: LoadedSpecs,
@@ -60,6 +69,28 @@ describe("what is pruned", () => {
     const { file: _file, ...withoutFile } = stored("no-file");
     const covers = (file: string) => file.startsWith("specs/");
     expect(plan(loaded([keep]), [...resources, withoutFile], { covers }).actions).toHaveLength(1);
+  });
+
+  it("A-4: is nothing of a set of another name", () => {
+    const other = stored("a", undefined, { owner: { ...SET, name: "other" } });
+    expect(plan(loaded([keep]), [other]).actions).toHaveLength(1);
+  });
+
+  it("A-2: is told after what stays, which is told by name, whatever the order of rows", () => {
+    const names = ["c", "a", "b"];
+    const protectedOnes = names.map((key) => stored(key, undefined, { prunable: false }));
+    const failed = names.map((key) => stored(`in-bad-${key}`, undefined, { file: "bad.json" }));
+    const specs = loaded([], { problems: [problemIn("bad.json")] });
+    const made = plan(specs, [...protectedOnes, ...failed, stored("gone")]);
+    expect(made.actions.map(({ key }) => key)).toEqual([
+      "in-bad-a",
+      "in-bad-b",
+      "in-bad-c",
+      "a",
+      "b",
+      "c",
+      "gone",
+    ]);
   });
 
   it("is nothing that the store protects, whatever became of its file", () => {
@@ -122,6 +153,25 @@ describe("the prune gate", () => {
     const resources = (count: number) => [...kept.map((key) => stored(key)), ...many(count)];
     expect(plan(specs, resources(10)).prune.state).toBe("clear");
     expect(plan(specs, resources(11)).prune.state).toBe("held");
+  });
+
+  it("A-6: takes the fraction of what is in the scope, and of nothing outside it", () => {
+    const outside = Array.from({ length: 90 }, (_, index) =>
+      stored(`far${index}`, undefined, { file: `elsewhere/${index}.json` }),
+    );
+    const covers = (file: string) => file.startsWith("specs/");
+    expect(plan(loaded([keep]), [...many(4), ...outside], { covers }).prune).toMatchObject({
+      state: "held",
+      reasons: [expect.stringContaining("4 of 4 resources")],
+    });
+  });
+
+  it("A-5: counts the problems, and blames no emptiness that they may have caused", () => {
+    const problems = [problemIn("x.json"), problemIn("y.json")];
+    expect(plan(loaded([], { problems }), [stored("gone")]).prune).toEqual({
+      state: "blocked",
+      reasons: ["the specs have 2 problems, so what is absent may only have failed to load"],
+    });
   });
 
   it("takes another guard", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { differing, hasChanges } from "../../src/diff/plan.ts";
+import { otherReasons } from "../../src/diff/sentences.ts";
 import type { SnapshotEntry } from "../../src/model/batch.ts";
 import type { Desired } from "../../src/model/manifest.ts";
 import type { Owner } from "../../src/model/resource.ts";
@@ -263,6 +264,44 @@ describe("the order of a plan", () => {
     const made = plan(loaded(chain.toReversed()), []);
     expect(made.actions.map(({ key }) => key)).toEqual(chain.map(({ key }) => key));
     expect(made.problems).toEqual([]);
+  });
+});
+
+describe("what a plan shows to change", () => {
+  const counts = plan(loaded([]), []).counts;
+
+  it.each(["create", "update", "move", "prune"] as const)("is a %s", (kind) => {
+    expect(hasChanges({ counts: { ...counts, [kind]: 1 } })).toBe(true);
+  });
+
+  it.each(["unchanged", "conflict", "invalid"] as const)("is nothing %s", (kind) => {
+    expect(hasChanges({ counts: { ...counts, [kind]: 1 } })).toBe(false);
+  });
+
+  it("is told apart from the other reasons where the fields are listed", () => {
+    const changes = (count: number) => Array.from({ length: count }, () => ({ path: "x" }));
+    expect(otherReasons(["a changed", "is taken over"], changes(1))).toEqual(["is taken over"]);
+    const many = [..."abcde", "2 more fields changed", "is taken over"];
+    expect(otherReasons(many, changes(7))).toEqual(["is taken over"]);
+  });
+
+  it("is told as an order, an addition, a removal or a change", () => {
+    const specs = {
+      before: { steps: [{ name: "a" }, { name: "b" }], gone: 1, same: 1, other: 1 },
+      after: { steps: [{ name: "b" }, { name: "a" }], added: 1, same: 1, other: 2 },
+    };
+    const [action] = plan(
+      loaded([declared("a", specs.after)]),
+      [stored("a", specs.before)],
+      {},
+      new Map([["uid-a", JSON.stringify(specs.before)]]),
+    ).actions;
+    expect(action?.reasons).toEqual([
+      "spec.added was added",
+      "spec.gone was removed",
+      "spec.other changed",
+      "spec.steps is in another order",
+    ]);
   });
 });
 

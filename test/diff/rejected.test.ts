@@ -37,6 +37,7 @@ describe("what a plan rejects", () => {
       ["y.json", "job a is also declared at x.json:3:5; declare it once"],
     ]);
     expect(made.prune.state).toBe("clear");
+    expect(made.actions[0]?.current?.uid).toBe("uid-a");
   });
 
   it("rejects a dependency on what is neither declared nor stored", () => {

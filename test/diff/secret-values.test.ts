@@ -45,6 +45,7 @@ describe("the secret values of a spec", () => {
   it("are none of a manager that marks nothing", () => {
     expect(secretValues({ password: "pass-word" }, [])).toEqual([]);
     expect(secretValues({ user: "ada" }, ["password"])).toEqual([]);
+    expect(secretValues({ auth: null, list: [] }, ["auth.token", "list[].token"])).toEqual([]);
   });
 });
 
