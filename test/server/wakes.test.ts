@@ -56,6 +56,31 @@ describe("a notice", () => {
   });
 });
 
+describe("a claim that can't be renewed", () => {
+  it.each([
+    ["LEASE_LOST", "F-4: ends its pass", true],
+    ["STORE_BUSY", "T-3: leaves its pass alone where the store is only busy", false],
+  ] as const)("%s: %s", async (code, _, isEnded) => {
+    let renewals = 0;
+    const bench = await makeBench({
+      wrap: (store) => ({
+        ...store,
+        renew: () => {
+          renewals += 1;
+          return Promise.reject(new PiWorkflowsError(code, "no"));
+        },
+      }),
+    });
+    await bench.create(await bench.accept("m"), "a");
+    const { signal } = bench.runner.of("a");
+    for (let second = 0; renewals === 0 && second < 600; second += 1) {
+      await bench.clock.advance(1_000);
+    }
+    expect(signal.aborted).toBe(isEnded);
+    if (isEnded) expect(signal.reason).toBe("lease-lost");
+  });
+});
+
 describe("the record of a pass", () => {
   it("says how long it took", async () => {
     const bench = await makeBench();
