@@ -1,11 +1,11 @@
 // How scripts/mutants.mjs runs Stryker.
-const { mutate, report } = JSON.parse(process.env.MUTANT_OPTIONS);
+const { mutate, report, kept } = JSON.parse(process.env.MUTANT_OPTIONS);
 
 export default {
   mutate,
-  testRunner: "vitest",
+  testRunner: kept ? "kept-modules" : "vitest",
   vitest: { configFile: "scripts/vitest.mutants.ts", related: false },
-  plugins: ["@stryker-mutator/vitest-runner"],
+  plugins: ["@stryker-mutator/vitest-runner", "./scripts/stryker-runner.mjs"],
   reporters: ["clear-text", "json"],
   clearTextReporter: { allowColor: false, reportTests: false, reportScoreTable: false },
   jsonReporter: { fileName: report },

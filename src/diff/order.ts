@@ -21,7 +21,7 @@ export function dependencyOrder<T extends Node>(nodes: readonly T[]): Ordered<T>
     order.push(...component);
     const [first] = component as [T];
     if (component.length > 1 || first.dependsOn.includes(first.identity)) {
-      cycles.push(component.map((node) => node.identity).sort());
+      cycles.push(component.map((node) => node.identity));
     }
   }
   return { order, cycles };

@@ -79,9 +79,9 @@ describe("the order of dependencies", () => {
     const free = ["c", "a", "b"].map((identity) => ({ identity, dependsOn: [] }));
     expect(identities(dependencyOrder(free).order)).toEqual(["a", "b", "c"]);
     const circle = [
-      { identity: "c", dependsOn: ["a"] },
-      { identity: "a", dependsOn: ["b"] },
-      { identity: "b", dependsOn: ["c"] },
+      { identity: "c", dependsOn: ["b"] },
+      { identity: "a", dependsOn: ["c"] },
+      { identity: "b", dependsOn: ["a"] },
       { identity: "d", dependsOn: [] },
     ];
     expect(identities(dependencyOrder(circle).order)).toEqual(["a", "b", "c", "d"]);
