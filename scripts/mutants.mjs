@@ -38,8 +38,8 @@ const AREAS = {
     ],
   },
   step: {
-    mutate: ["src/workflows/{step,transition,compile}.ts"],
-    tests: ["test/workflows/{step,step.property,compile}.test.ts"],
+    mutate: ["src/workflows/{step,transition}.ts"],
+    tests: ["test/workflows/{step,stopping,step.property}.test.ts"],
     kept: true,
   },
   sync: {

@@ -224,9 +224,8 @@ function moveOn(transition: Transition): void {
   if (active.length === 0 && state.phase === "running") {
     stop(transition, { state: "failed", reason: "NodeFailed", message: "no edge leads on" });
   }
-  if (active.length === 0 && state.phase !== "ended") {
-    const undoes = state.phase === "compensating" || isCalledOff(state.ending);
-    if (undoes) undoNext(transition);
+  if (active.length === 0) {
+    if (isCalledOff(state.ending)) undoNext(transition);
     else state.phase = "ended";
   }
   if (state.phase === "ended") {

@@ -187,7 +187,7 @@ export function matters(transition: Transition, visit: Visit): boolean {
 }
 
 export function canUndo(transition: Transition, visit: Visit): boolean {
-  return visit.compensation === true || nodeOf(transition, visit)?.compensates === true;
+  return nodeOf(transition, visit)?.compensates === true;
 }
 
 /** Remembers that `visit` has succeeded and can be undone. */

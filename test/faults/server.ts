@@ -28,12 +28,16 @@ export class FaultyServer {
   /** Starts it and waits until it answers. */
   async start(): Promise<this> {
     await this.launch();
-    this.#client = await eventually(
-      () => connect({ home: this.home }),
-      () => {
-        if (this.hasEnded) throw new Error(`the server ended: ${this.output}`);
-      },
-    );
+    try {
+      this.#client = await eventually(
+        () => connect({ home: this.home }),
+        () => {
+          if (this.hasEnded) throw new Error("the server ended");
+        },
+      );
+    } catch (cause) {
+      throw new Error(`${String(cause)}\n${this.output}\n${this.#log()}`, { cause });
+    }
     return this;
   }
 
@@ -107,6 +111,11 @@ export class FaultyServer {
     } finally {
       rmSync(copy, { recursive: true });
     }
+  }
+
+  #log(): string {
+    const file = path.join(this.home, "logs/server.log");
+    return existsSync(file) ? readFileSync(file, "utf8").slice(-4_000) : "";
   }
 
   async #close(): Promise<void> {

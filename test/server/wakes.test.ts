@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { PiWorkflowsError } from "../../src/model/errors.ts";
 import type { ResourceManagerStore } from "../../src/store/store.ts";
 import { createIn, makeBench, type Bench } from "./scheduling.ts";
@@ -61,19 +61,16 @@ describe("a claim that can't be renewed", () => {
     ["LEASE_LOST", "F-4: ends its pass", true],
     ["STORE_BUSY", "T-3: leaves its pass alone where the store is only busy", false],
   ] as const)("%s: %s", async (code, _, isEnded) => {
-    let renewals = 0;
+    const renew = vi.fn(() => Promise.reject(new PiWorkflowsError(code, "no")));
     const bench = await makeBench({
       wrap: (store) => ({
         ...store,
-        renew: () => {
-          renewals += 1;
-          return Promise.reject(new PiWorkflowsError(code, "no"));
-        },
+        renew,
       }),
     });
     await bench.create(await bench.accept("m"), "a");
     const { signal } = bench.runner.of("a");
-    for (let second = 0; renewals === 0 && second < 600; second += 1) {
+    for (let second = 0; renew.mock.calls.length === 0 && second < 600; second += 1) {
       await bench.clock.advance(1_000);
     }
     expect(signal.aborted).toBe(isEnded);

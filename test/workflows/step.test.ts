@@ -1,47 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Graph } from "../../src/model/graph.ts";
 import { LIMITS } from "../../src/model/limits.ts";
-import type { JournalInput } from "../../src/model/run.ts";
 import { compile } from "../../src/workflows/compile.ts";
 import {
   action,
   checkpoint,
   compute,
+  decision,
   defineWorkflow,
   end,
+  loop,
   parallel,
 } from "../../src/workflows/index.ts";
-import type { GraphCommand, GraphEvent, GraphState } from "../../src/workflows/state.ts";
-import { INITIAL_STATE, step } from "../../src/workflows/step.ts";
+import { about, failed, stepper } from "./stepper.ts";
 
 const fields = { name: "steps", input: z.object({}), output: z.null() };
 const exits = { done: () => null };
-
-/** Steps through a graph; each call gives the commands of one event. */
-function stepper(graph: Graph): {
-  step: (event: GraphEvent) => GraphCommand[];
-  state: () => GraphState;
-} {
-  let state = INITIAL_STATE;
-  return {
-    state: () => state,
-    step(event) {
-      const next = step(graph, state, event);
-      state = next.state;
-      return next.commands;
-    },
-  };
-}
-
-const about = (visit: number, node: string, attempt = 1) =>
-  ({ at: 0, visit, node, attempt, kind: "action", startedAt: 0 }) as const;
-const failed = (visit: number, node: string, attempt: number): JournalInput => ({
-  ...about(visit, node, attempt),
-  event: "failed",
-  error: { message: "502", reason: "Error" },
-  retryable: true,
-});
 
 const fragile = compile(
   defineWorkflow({
@@ -54,6 +28,17 @@ const fragile = compile(
     exits,
   }),
 ).graph;
+
+const oneAction = (options: { safety: "idempotent" | "manual" }) =>
+  compile(
+    defineWorkflow({
+      ...fields,
+      startAt: "work",
+      nodes: { work: action({ ...options, run: () => null }) },
+      edges: { work: end("done") },
+      exits,
+    }),
+  ).graph;
 
 const undoable = compile(
   defineWorkflow({
@@ -200,6 +185,92 @@ describe("one step", () => {
     expect(
       take({ ...about(1, "create", 1), event: "succeeded", compensation: true }),
     ).toMatchObject([{ do: "end", ending: { state: "failed", reason: "Cancelled" } }]);
+  });
+
+  it("passes over a beginning that is told twice, and a pause of what is paused", () => {
+    const { step: take, state } = stepper(fragile);
+    take({ event: "start" });
+    take({ ...about(1, "send"), event: "begun" });
+    const begun = state();
+    expect(take({ ...about(1, "send"), event: "begun" })).toEqual([]);
+    expect(state()).toBe(begun);
+    take({ event: "pause" });
+    const paused = state();
+    expect(take({ event: "pause" })).toEqual([]);
+    expect(state()).toBe(paused);
+  });
+
+  it("is paused only once what has begun has ended", () => {
+    const { step: take } = stepper(fragile);
+    take({ event: "start" });
+    take({ ...about(1, "send"), event: "begun" });
+    expect(take({ event: "pause" })).toEqual([]);
+    expect(take({ ...about(1, "send"), event: "succeeded" })).toMatchObject([
+      { do: "end", ending: { state: "waiting", reason: "Paused" } },
+    ]);
+  });
+
+  it("makes an attempt again that was called off, and asks a person about a manual one", () => {
+    const { step: take } = stepper(fragile);
+    take({ event: "start" });
+    take({ ...about(1, "send"), event: "begun" });
+    expect(take({ ...about(1, "send"), event: "aborted" })).toEqual([
+      { do: "execute", delayMs: 0, visit: 1, node: "send", attempt: 2 },
+    ]);
+    const manual = stepper(oneAction({ safety: "manual" }));
+    manual.step({ event: "start" });
+    manual.step({ ...about(1, "work"), event: "begun" });
+    expect(manual.step({ ...about(1, "work"), event: "aborted" })).toEqual([
+      { do: "park", visit: 1, node: "work", attempt: 1 },
+    ]);
+  });
+
+  it("keeps of a result whose value does not fit that it is so, and of nothing else", () => {
+    const reasonOf = (visit: number, node: string, reason: string) => {
+      const { step: take } = stepper(fragile);
+      take({ event: "start" });
+      if (visit === 2) take({ ...about(1, "send"), event: "succeeded" });
+      const [command] = take({
+        ...about(visit, node),
+        event: "failed",
+        error: { message: "no", reason },
+        retryable: false,
+      });
+      return command?.do === "end" && command.ending.state === "failed" && command.ending.reason;
+    };
+    expect(reasonOf(2, "end:done", "InvalidOutput")).toBe("InvalidOutput");
+    expect(reasonOf(2, "end:done", "Error")).toBe("NodeFailed");
+    expect(reasonOf(1, "send", "InvalidOutput")).toBe("NodeFailed");
+  });
+
+  it("counts the rounds of a loop anew once its node has gone on, each time that it is come to", () => {
+    const { graph } = compile(
+      defineWorkflow({
+        ...fields,
+        startAt: "work",
+        nodes: {
+          work: compute({ run: () => null }),
+          inner: decision({ choices: ["again", "on"], choose: () => "again" }),
+          outer: decision({ choices: ["again", "on"], choose: () => "again" }),
+        },
+        edges: {
+          work: "inner",
+          inner: { again: loop("work", { max: 2, exhausted: "outer" }), on: "outer" },
+          outer: { again: loop("work", { max: 1, exhausted: end("done") }), on: end("done") },
+        },
+        exits,
+      }),
+    );
+    const { step: take, state } = stepper(graph);
+    const entered: string[] = [];
+    take({ event: "start" });
+    for (let [visit] = state().active; visit && entered.length < 20; [visit] = state().active) {
+      entered.push(visit.node);
+      take({ ...about(visit.visit, visit.node), event: "succeeded", choice: "again" });
+    }
+    const rounds = ["work", "inner", "work", "inner", "work", "inner", "outer"];
+    expect(entered).toEqual([...rounds, ...rounds, "end:done"]);
+    expect(state().loops).toEqual({});
   });
 
   it("makes such an attempt after all where a pause had called it off", () => {

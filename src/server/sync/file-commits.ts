@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { SyncRevision } from "../../model/sync.ts";
 import { git, type Repository } from "../../sources/git/repository.ts";
 
@@ -25,6 +26,8 @@ export async function newestCommits(
 ): Promise<Map<string, SyncRevision>> {
   const found = new Map<string, SyncRevision>();
   if (files.length === 0) return found;
+  // Subjects and names can hold anything else, and be written to look like the next commit.
+  const mark = randomUUID();
   const log = await git(repository, [
     "--literal-pathspecs",
     "log",
@@ -33,16 +36,17 @@ export async function newestCommits(
     ...(what === "removed" ? ["--diff-filter=D"] : []),
     "--name-only",
     `--max-count=${COMMITS_SEARCHED}`,
-    "--format=%x01%H%x02%T%x02%an <%ae>%x02%ct%x02%s%x02",
+    `--format=${mark}%H%n%T%n%an <%ae>%n%ct%n%s`,
     commits,
     "--",
     ...(files.length > FILES_NAMED ? [] : files),
   ]).catch(() => "");
   const wanted = new Set(files);
-  for (const record of log.split("\u0001").slice(1)) {
-    const [id = "", tree = "", author = "", seconds = "", subject = "", names = ""] =
-      record.split("\u0002");
-    for (const name of names.split("\0").map((text) => text.replace(/^\n/, ""))) {
+  for (const record of log.split(mark).slice(1)) {
+    const [head = "", first = "", ...others] = record.split("\0");
+    const [id = "", tree = "", author = "", seconds = "", subject = ""] = head.split("\n");
+    // git sets the end of a line between its text and the first name.
+    for (const name of [first.replace(/^\n/, ""), ...others]) {
       if (!wanted.has(name) || found.has(name)) continue;
       const committedAt = Number(seconds) * 1_000;
       found.set(name, { id, kind: "commit", tree, author, committedAt, subject });
