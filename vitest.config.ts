@@ -48,7 +48,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
-    // Tests start real processes of their own; more files at once only fight for the cores.
-    maxWorkers: 2,
+    // Many wait for real processes rather than compute, so one more than the cores of a small machine.
+    maxWorkers: 3,
   },
 });

@@ -47,6 +47,9 @@ const RENEW_AHEAD_MS = 5_000;
 const FRESH_MS = 50;
 
 /** What one claim asks of a lane: the places it fills, and what is claimed ahead. */
+/** A pass that has begun, or is over before; times are of the wall and the monotonic clock. */
+type Begun = { startedAt: number; started: number; ending: Promise<PassEnd> };
+
 type Ask = { lane: LaneState; places: number; ahead: number; wakes: number };
 
 /**
@@ -223,14 +226,11 @@ export class Scheduler {
   async #run(lane: LaneState, waiting: WaitingPass): Promise<void> {
     const { clock } = this.#options;
     const { record } = lane;
-    const { claimed, since } = waiting;
+    const { claimed } = waiting;
     lane.running += 1;
     lane.served = this.#served += 1;
-    await this.#predecessor(claimed);
-    const startedAt = clock.now();
-    const started = clock.monotonic();
-    const calledOff = await this.#calledOff(claimed, since);
-    const end = calledOff ? { outcome: calledOff } : await this.#pass(lane, waiting);
+    const { startedAt, started, ending } = await this.#begin(record, waiting);
+    const end = await ending;
     const durationMs = clock.monotonic() - started;
     lane.running -= 1;
     keepPace(lane, durationMs);
@@ -245,7 +245,10 @@ export class Scheduler {
 
   /** How a pass ends that should not begin; it counts as no attempt, and its key stays ready. */
   async #calledOff(claimed: Claimed, since: number): Promise<PassOutcome | undefined> {
-    const fault = this.#aborted ?? (claimed.run && !this.#claiming ? "shutdown" : undefined);
+    const newest = this.#running.get(keyOf(claimed))?.claimed.claim.generation ?? 0;
+    const lost = newest > claimed.claim.generation ? "lease-lost" : undefined;
+    const shutdown = claimed.run && !this.#claiming ? "shutdown" : undefined;
+    const fault = this.#aborted ?? lost ?? shutdown;
     if (fault) return { kind: "crashed", fault, message: "called off before it began" };
     // A run is looked at again when its pass begins.
     const isFresh = this.#options.clock.monotonic() - since <= FRESH_MS;
@@ -262,16 +265,30 @@ export class Scheduler {
     return found?.uid === uid && found.generation === generation && !now?.suspended;
   }
 
-  async #pass({ record }: LaneState, waiting: WaitingPass): Promise<PassEnd> {
-    const key = keyOf(waiting.claimed);
-    const pass = this.#begin(record, waiting);
-    this.#running.set(key, pass);
-    const end = await pass.done;
-    this.#running.delete(key);
-    return end;
+  /**
+   * Begins a pass, unless it is called off. No key runs twice at once, also where a claim expired under
+   * a pass that still runs, or that still waited here (F-5), or where the resource of that pass was
+   * deleted and made anew (Q-7).
+   */
+  async #begin(record: LaneRecord, waiting: WaitingPass): Promise<Begun> {
+    const { claimed, since } = waiting;
+    const key = keyOf(claimed);
+    for (;;) {
+      await this.#predecessor(claimed);
+      const outcome = await this.#calledOff(claimed, since);
+      const startedAt = this.#options.clock.now();
+      const started = this.#options.clock.monotonic();
+      if (outcome) return { startedAt, started, ending: Promise.resolve({ outcome }) };
+      // Another of its key may have begun since.
+      if (this.#running.has(key)) continue;
+      const pass = this.#start(record, waiting);
+      this.#running.set(key, pass);
+      const over = (): boolean => this.#running.delete(key);
+      return { startedAt, started, ending: pass.done.finally(over) };
+    }
   }
 
-  #begin(record: LaneRecord, { claimed, record: before }: WaitingPass): Pass {
+  #start(record: LaneRecord, { claimed, record: before }: WaitingPass): Pass {
     if (!isOfRuns(record)) {
       return startPass(this.#options, this.#options.runnerOf(record), record, claimed);
     }
@@ -281,14 +298,12 @@ export class Scheduler {
     return pass;
   }
 
-  /**
-   * No key runs twice at once, also where a claim expired under a pass that still runs (F-5), or
-   * the resource of that pass was deleted and made anew (Q-7).
-   */
+  /** Ends what runs of the key by an older claim. */
   async #predecessor(claimed: Claimed): Promise<void> {
     const key = keyOf(claimed);
     for (let before = this.#running.get(key); before; before = this.#running.get(key)) {
-      const { uid } = before.claimed.claim;
+      const { uid, generation } = before.claimed.claim;
+      if (generation > claimed.claim.generation) return;
       this.#options.log.warn("A pass that lost its claim still ran when its key came up", { uid });
       before.abort("lease-lost");
       await before.done;

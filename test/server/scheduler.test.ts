@@ -402,11 +402,12 @@ describe("claims", () => {
     expect(bench.runner.running).toHaveLength(1);
   });
 
+  const noRenewal = (store: ResourceManagerStore): ResourceManagerStore => ({
+    ...store,
+    renew: () => Promise.reject(new PiWorkflowsError("STORE_BUSY", "not now")),
+  });
+
   it("F-5: a key whose claim ran out under its pass waits for that pass to end", async () => {
-    const noRenewal = (store: ResourceManagerStore): ResourceManagerStore => ({
-      ...store,
-      renew: () => Promise.reject(new PiWorkflowsError("STORE_BUSY", "not now")),
-    });
     const bench = await makeBench({ wrap: noRenewal });
     await bench.create(await bench.accept("m"), "a");
     const first = bench.runner.of("a");
@@ -420,6 +421,31 @@ describe("claims", () => {
     await turns();
     expect(bench.runner.begun).toEqual(["m/a", "m/a"]);
     expect(bench.runner.running).toHaveLength(1);
+  });
+
+  it("F-5: claims of a key that ran out while they waited for its pass to end don't run beside each other", async () => {
+    const bench = await makeBench({ wrap: noRenewal });
+    await bench.create(await bench.accept("m"), "a");
+    const first = bench.runner.of("a");
+    for (let times = 0; times < 3; times += 1) {
+      await expire(bench);
+      bench.scheduler.wake();
+      await turns();
+    }
+    first.end({ kind: "crashed", fault: "lease-lost", message: "called off" });
+    await turns();
+    const ends: unknown[] = [];
+    for (let [pass] = bench.runner.running; pass; [pass] = bench.runner.running) {
+      expect(bench.runner.running).toEqual([pass]);
+      ends.push(pass.signal.reason);
+      pass.end();
+      await turns();
+    }
+    expect(ends.at(-1)).toBeUndefined();
+    expect(bench.log.filter(({ message }) => message === "Reconciled")).toHaveLength(1);
+    expect(await claims(bench)).toBe(0);
+    await bench.clock.advance(10 * 60_000);
+    expect(bench.runner.running).toEqual([]);
   });
 
   it("T-1: a clock set back delays a waiting key by no more than the heartbeat", async () => {

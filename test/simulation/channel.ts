@@ -10,6 +10,7 @@ type Options = {
   world: World;
   server: Proc;
   proc: Proc;
+  isSlow: boolean;
   /** Called where nothing comes over any more: what remains of the runner will be found. */
   onBroken: () => void;
 };
@@ -105,15 +106,19 @@ export class Channel {
 
   /** Resolves when a message that is sent now has come over. */
   async #carry(direction: Direction): Promise<void> {
-    const { world } = this.#options;
+    const { world, isSlow } = this.#options;
     const { random, faults } = world;
     if (random.chance(faults.messageLost)) {
-      world.note("messages lost");
-      if (!this.#isBroken) this.#options.onBroken();
+      if (!this.#isBroken) {
+        world.note("runner hung");
+        this.#options.onBroken();
+      }
       this.#isBroken = true;
     }
     if (this.#isBroken) return never();
-    const delay = random.chance(faults.messageDelayed) ? random.between(0, LATEST_MS) : 0;
+    const isLate = random.chance(isSlow ? 0.5 : faults.messageDelayed);
+    const delay = isLate ? random.between(1, LATEST_MS) : 0;
+    if (isLate) world.note("message late");
     const before = direction.latest;
     let arrive = (): void => undefined;
     direction.latest = new Promise((resolve) => (arrive = resolve));

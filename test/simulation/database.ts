@@ -65,7 +65,7 @@ export class FaultyConnection extends Connection {
     if (faults.statement === 0 || !random.chance(faults.statement)) return;
     const isBegin = sql.startsWith("BEGIN");
     const code = isBegin || random.chance(0.3) ? "SQLITE_BUSY" : random.pick(FULL);
-    this.#world.note(code);
+    this.#world.note(TOLD[code]);
     // A full disk or a failed write may end the whole transaction before it says so.
     if (code !== "SQLITE_BUSY" && this.database.inTransaction && random.chance(0.5)) {
       this.database.exec("ROLLBACK");
@@ -76,3 +76,9 @@ export class FaultyConnection extends Connection {
 }
 
 const FULL = ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC"] as const;
+const TOLD = {
+  SQLITE_BUSY: "database busy",
+  SQLITE_FULL: "disk full",
+  SQLITE_IOERR_WRITE: "disk failed",
+  SQLITE_IOERR_FSYNC: "disk failed",
+} as const;

@@ -11,6 +11,8 @@ export type Faults = {
   diskTrouble: number;
   /** While there is trouble: by statement that writes. */
   statement: number;
+  /** By runner: all that it says and hears is late. */
+  runnerSlow: number;
   /** By message between server and runner. */
   messageLost: number;
   messageDelayed: number;
@@ -20,6 +22,7 @@ export type Faults = {
   callRefused: number;
   callUnapplied: number;
   callUnanswered: number;
+  callLied: number;
   callSlow: number;
   staleRead: number;
   lookFails: number;
@@ -37,6 +40,7 @@ export const NO_FAULTS: Faults = {
   suspend: 0,
   diskTrouble: 0,
   statement: 0,
+  runnerSlow: 0,
   messageLost: 0,
   messageDelayed: 0,
   messageDoubled: 0,
@@ -44,6 +48,7 @@ export const NO_FAULTS: Faults = {
   callRefused: 0,
   callUnapplied: 0,
   callUnanswered: 0,
+  callLied: 0,
   callSlow: 0,
   staleRead: 0,
   lookFails: 0,
@@ -59,6 +64,7 @@ const MOST: Faults = {
   suspend: 0.1,
   diskTrouble: 0.3,
   statement: 0.1,
+  runnerSlow: 0.1,
   messageLost: 0.02,
   messageDelayed: 0.1,
   messageDoubled: 0.05,
@@ -66,6 +72,7 @@ const MOST: Faults = {
   callRefused: 0.05,
   callUnapplied: 0.1,
   callUnanswered: 0.1,
+  callLied: 0.03,
   callSlow: 0.2,
   staleRead: 0.5,
   lookFails: 0.1,
@@ -73,6 +80,32 @@ const MOST: Faults = {
   passTerminal: 0.02,
   requeue: 0.1,
 };
+
+/** What each kind is called where it happened; `npm test` plays enough seeds for all of them. */
+export const HAPPENINGS = [
+  "server died",
+  "runner killed",
+  "runner never ready",
+  "runner hung",
+  "runner slow",
+  "message late",
+  "message doubled",
+  "clock set back",
+  "clock set forward",
+  "machine suspended",
+  "disk full",
+  "disk failed",
+  "database busy",
+  "call refused",
+  "call failed, not applied",
+  "call applied, not answered",
+  "call answered, not applied",
+  "call slow",
+  "look stale",
+  "look failed",
+  "author's code threw",
+] as const;
+export type Happening = (typeof HAPPENINGS)[number];
 
 /**
  * What goes wrong in one simulation: each kind not at all, or up to as often as it may. So some seeds

@@ -1,8 +1,7 @@
 import type { Condition } from "../../src/model/condition.ts";
 import { EFFECT_TRANSITIONS } from "../../src/model/effect.ts";
-import type { QueueRow, ResourceRow, StoreState } from "./store-state.ts";
-
-type Change = { name: string; before: StoreState; after: StoreState };
+import { PASS_ENDS, queueProblems } from "./queue-rules.ts";
+import type { Change, EffectRow, ResourceRow, StoreState } from "./store-state.ts";
 
 /** What is wrong with what one operation did. */
 export function checkOperation(name: string, before: StoreState, after: StoreState): string[] {
@@ -17,8 +16,6 @@ export function checkOperation(name: string, before: StoreState, after: StoreSta
 
 /** Operations by which those who write specs change them. */
 const SPEC_WRITERS = new Set(["applyBatch", "delete"]);
-/** Operations that end passes. */
-const PASS_ENDS = new Set(["settle", "claim", "beginEpoch"]);
 
 function resourceProblems({ name, before, after }: Change): string[] {
   const problems: string[] = [];
@@ -26,9 +23,11 @@ function resourceProblems({ name, before, after }: Change): string[] {
     void problems.push(`${what}: ${row.manager} ${row.key} ${row.uid}`);
   for (const [uid, row] of after.resources) {
     const old = before.resources.get(uid);
+    if (row === old) continue;
     if (row.manager.startsWith("workflow/")) continue;
     if (!old) {
       if (row.generation !== 1) say(row, "D-5: a new resource begins at another generation");
+      problems.push(...originProblems(row));
       continue;
     }
     const isWanted = old.spec_hash !== row.spec_hash || old.deletion_at !== row.deletion_at;
@@ -52,6 +51,11 @@ function resourceProblems({ name, before, after }: Change): string[] {
     if (isWanted && !SPEC_WRITERS.has(name) && !name.includes("atch")) {
       say(row, `G-6: ${name} changed the spec`);
     }
+    if (isWanted) problems.push(...originProblems(row));
+    const isGone = old.state === "live" && row.state === "removed";
+    if (isGone && effectsOf(after, row.id).some(({ state }) => state === "pending")) {
+      say(row, "E-6: it went, and a call of it is still said to be in flight");
+    }
     const isPruned = old.deletion_at === null && row.deletion_at !== null && name !== "delete";
     if (isPruned && old.owner_kind !== "sync") say(row, "A-4: another's resource was pruned");
     if (old.deletion_at !== null && row.deletion_at !== old.deletion_at) {
@@ -64,6 +68,17 @@ function resourceProblems({ name, before, after }: Change): string[] {
     problems.push(...conditionProblems(old, row));
   }
   return problems;
+}
+
+/** What a sync declared says where (A-13). */
+function originProblems({ owner_kind: owner, file, origin, uid }: ResourceRow): string[] {
+  const { commit } = JSON.parse(origin ?? "{}") as { commit?: string };
+  const isTold = owner !== "sync" || (file !== null && commit !== undefined);
+  return isTold ? [] : [`A-13: nothing says which file and commit it is from: ${uid}`];
+}
+
+function effectsOf({ effects }: StoreState, id: number): EffectRow[] {
+  return [...effects.values()].filter(({ resource_id }) => resource_id === id);
 }
 
 function conditionProblems(old: ResourceRow, row: ResourceRow): string[] {
@@ -84,64 +99,11 @@ function conditionProblems(old: ResourceRow, row: ResourceRow): string[] {
   return problems;
 }
 
-function queueProblems({ name, before, after }: Change): string[] {
-  const problems: string[] = [];
-  for (const [id, row] of after.queue) {
-    const old = before.queue.get(id);
-    const resource = after.byId.get(id);
-    const what = `${resource?.manager} ${resource?.key} ${resource?.uid}`;
-    if (resource?.state !== "live") problems.push(`Q-13: a row of what is removed: ${what}`);
-    if (row.claim_token !== null && row.claim_token !== old?.claim_token) {
-      problems.push(...claimProblems({ name, before, after }, row, what));
-    }
-    const wasDirty = old && old.claim_token !== null && old.enqueue_seq > (old.claimed_seq ?? 0);
-    if (wasDirty && row.claim_token === null && row.ready_at > old.ready_at) {
-      problems.push(`Q-3: what was asked for during the pass waits: ${what}`);
-    }
-  }
-  for (const [id, old] of before.queue) {
-    if (after.queue.has(id)) continue;
-    const resource = after.byId.get(id);
-    const isDirty = old.claim_token !== null && old.enqueue_seq > (old.claimed_seq ?? 0);
-    const run = after.runs.get(id);
-    const mayLeave = resource?.state !== "live" || resource.suspended === 1 || run !== undefined;
-    if (isDirty && !mayLeave) {
-      problems.push(`Q-3: what was asked for during the pass is forgotten: ${resource?.uid}`);
-    }
-  }
-  if (name === "beginEpoch") {
-    for (const row of after.queue.values()) {
-      if (row.claim_token !== null) problems.push("F-7: a claim outlived its server");
-    }
-  }
-  return problems;
-}
-
-function claimProblems({ name, before, after }: Change, row: QueueRow, what: string): string[] {
-  const problems: string[] = [];
-  const old = before.queue.get(row.resource_id);
-  const resource = after.byId.get(row.resource_id);
-  if (name !== "claim" && name !== "settle") problems.push(`Q-8: ${name} claimed ${what}`);
-  if (old?.claim_token !== null && (old?.claim_expires_at ?? 0) > after.queueTime) {
-    if (name !== "settle") problems.push(`Q-7, Q-8: a live claim was taken over: ${what}`);
-  }
-  if (resource?.suspended === 1) problems.push(`Q-7: a suspended key was claimed: ${what}`);
-  const newest = Math.max(
-    0,
-    ...[...before.queue.values()].map(({ claim_generation }) => claim_generation ?? 0),
-  );
-  if ((row.claim_generation ?? 0) <= newest) problems.push(`F-2: an old generation: ${what}`);
-  if (row.read_generation !== resource?.generation) {
-    problems.push(`G-4: it was claimed at another generation: ${what}`);
-  }
-  return problems;
-}
-
 function effectProblems({ before, after }: Change): string[] {
   const problems: string[] = [];
   for (const [id, row] of after.effects) {
     const old = before.effects.get(id);
-    if (!old) continue;
+    if (!old || row === old) continue;
     if (row.fingerprint !== old.fingerprint) problems.push(`E-4: another request: ${id}`);
     if (row.state !== old.state && !EFFECT_TRANSITIONS[old.state].includes(row.state)) {
       problems.push(`E-5: ${old.state} became ${row.state}: ${id}`);
@@ -155,8 +117,9 @@ function effectProblems({ before, after }: Change): string[] {
     }
   }
   for (const [id, old] of before.effects) {
-    if (!after.effects.has(id) && after.byId.has(old.resource_id)) {
-      problems.push(`E-11: an effect was forgotten: ${id}`);
+    const isOpen = old.state === "pending" || old.state === "indeterminate";
+    if (!after.effects.has(id) && (isOpen || after.byId.has(old.resource_id))) {
+      problems.push(`D-7, E-11: an effect was forgotten: ${id}`);
     }
   }
   return problems;
@@ -168,7 +131,7 @@ function runProblems({ before, after }: Change): string[] {
   const problems: string[] = [];
   for (const [id, row] of after.runs) {
     const old = before.runs.get(id);
-    if (!old) continue;
+    if (!old || row === old) continue;
     const { uid = "" } = after.byId.get(id) ?? {};
     if (FINAL.includes(old.state) && JSON.stringify(old) !== JSON.stringify(row)) {
       problems.push(`R-1: a run that had ended changed: ${uid}`);

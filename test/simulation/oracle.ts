@@ -2,6 +2,7 @@ import type { FaultyConnection, StatementListener } from "./database.ts";
 import { checkOperation } from "./operation-rules.ts";
 import { EMPTY, isSame, readState, type StoreState } from "./store-state.ts";
 import { checkState } from "./state-rules.ts";
+import type { Clock } from "../../src/model/ports.ts";
 import type { World } from "./world.ts";
 
 /**
@@ -32,7 +33,8 @@ export class Oracle implements StatementListener {
   /** A server opened the store: it finds what was committed. */
   watch(connection: FaultyConnection): void {
     this.#connection = connection;
-    const found = this.#read(this.#committed);
+    // Its queue time goes on from the stored one: it can't know how long none ran.
+    const found = this.#read(this.#committed, 0);
     if (!isSame(found, this.#committed) && this.#committed !== EMPTY) {
       this.fail("P-5, A-10: the store that was opened is not what was committed");
     }
@@ -85,6 +87,23 @@ export class Oracle implements StatementListener {
     this.#acknowledged.set(uid, Math.max(version, this.#acknowledged.get(uid) ?? 0));
   }
 
+  /** The provider is about to be asked for something, the how manieth time. */
+  calling(key: string, times: number): void {
+    const [uid = "", name = "", part] = key.split("/");
+    const row = this.#committed.resources.get(uid);
+    // What nodes do without the ledger is told by their journal.
+    if (!row || (part !== undefined && name !== "ledgered")) return;
+    const effect = this.#committed.effects.get(`${row.id} ${name}`);
+    // Left indeterminate: its server has gone, and the runner does not know it yet.
+    if (effect?.state !== "pending" && effect?.state !== "indeterminate") {
+      this.fail(`E-1, E-3: ${key} is called, and its effect is ${effect?.state ?? "nowhere"}`);
+    } else if (times > effect.attempts) {
+      this.fail(`E-2: ${key} is called ${times} times, and noted ${effect.attempts} times`);
+    }
+    const isHeld = part !== undefined || row.finalizers !== "[]" || effect?.state !== "pending";
+    if (!isHeld) this.fail(`D-4: ${key} is called, and nothing holds its resource`);
+  }
+
   fail(message: string): void {
     this.#world.trace(`VIOLATION ${message}`);
     this.violation ??= message;
@@ -98,11 +117,22 @@ export class Oracle implements StatementListener {
     for (const problem of problems) this.fail(`${problem} (${what})`);
   }
 
-  #read(before: StoreState): StoreState {
+  /** The clock of a store, whose every look at it moves queue time on. */
+  clock(clock: Clock): Clock {
+    return { ...clock, now: () => (this.#tick(), clock.now()) };
+  }
+
+  /** Where the wall clock was set back, queue time goes on at the rate of the monotonic one (T-1). */
+  #tick(): number {
+    const at = this.#world.monotonic();
+    const counted = Math.floor(this.#latest.queueTime + at - this.#latest.at);
+    const queueTime = Math.max(this.#world.wall(), counted);
+    this.#latest = { at, queueTime };
+    return queueTime;
+  }
+
+  #read(before: StoreState, now = this.#tick()): StoreState {
     const connection = this.#connection as FaultyConnection;
-    // Where the wall clock was set back, queue time goes on at the rate of the monotonic one (T-1).
-    const { at, queueTime } = this.#latest;
-    const now = Math.max(this.#world.wall(), queueTime + this.#world.monotonic() - at);
     const state = readState(connection, before, { changed: connection.takeChanged(), now });
     this.#latest = { at: this.#world.monotonic(), queueTime: state.queueTime };
     return state;

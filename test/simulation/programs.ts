@@ -29,7 +29,7 @@ import type { World } from "./world.ts";
 export const PROJECT = "/simulated";
 export const MANAGERS = ["thing", "poll"] as const;
 export const WORKFLOWS = ["careful", "quick"] as const;
-const FINALIZER = "simulation/thing";
+export const FINALIZER = "simulation/thing";
 const PASS_DEADLINE_MS = 20_000;
 
 /** What the authors' code of a simulation acts on: the world, and the process that it runs in. */
@@ -79,8 +79,10 @@ export function managersAt(site: Site): Record<(typeof MANAGERS)[number], Resour
   const misbehave = async (): Promise<void> => {
     const { random, faults } = world;
     if (random.chance(0.3)) await proc.sleep(random.between(0, 200));
-    if (random.chance(faults.passThrows)) throw new Error("the author's code throws");
-    if (random.chance(faults.passTerminal)) throw new TerminalError("this can't be");
+    const isTerminal = random.chance(faults.passTerminal);
+    if (!isTerminal && !random.chance(faults.passThrows)) return;
+    world.note("author's code threw");
+    throw isTerminal ? new TerminalError("this can't be") : new Error("the author's code throws");
   };
   const thing = defineResourceManager<ThingSpec, object>({
     name: "thing",

@@ -1,5 +1,6 @@
 import { EffectRejected } from "../../src/resource-managers/results.ts";
 import type { Proc } from "./proc.ts";
+import type { Oracle } from "./oracle.ts";
 import type { World } from "./world.ts";
 
 /** What a caller waits for an answer. */
@@ -16,13 +17,18 @@ export type Landed = { key: string; at: number; visibleAt: number };
 /** The outside world: it does what it is asked, more or less, and keeps a log of what it did. */
 export class Provider {
   readonly #world: World;
+  readonly #oracle: Oracle;
   /** Everything that was done, in that order. */
   readonly log: Landed[] = [];
   /** Calls that were sent, by key. */
   readonly sent = new Map<string, number>();
 
-  constructor(world: World) {
+  /** What it said to have done, and has not. */
+  readonly lies = new Set<string>();
+
+  constructor(world: World, oracle: Oracle) {
     this.#world = world;
+    this.#oracle = oracle;
   }
 
   /** How often something was done. */
@@ -37,12 +43,16 @@ export class Provider {
   send(proc: Proc, key: string, { isIdempotent = false } = {}): Promise<string> {
     const { random, faults } = this.#world;
     this.#world.trace(`provider ${key} sent`);
-    this.sent.set(key, (this.sent.get(key) ?? 0) + 1);
+    const times = (this.sent.get(key) ?? 0) + 1;
+    this.sent.set(key, times);
+    this.#oracle.calling(key, times);
     const isSlow = random.chance(faults.callSlow);
+    if (isSlow) this.#world.note("call slow");
     const landing = isSlow ? random.between(1, SLOWEST_LANDING_MS) : random.between(0, 20);
     const isRefused = random.chance(faults.callRefused);
     const isUnapplied = random.chance(faults.callUnapplied);
     const isUnanswered = random.chance(faults.callUnanswered);
+    const isLied = random.chance(faults.callLied);
     const stale = random.chance(faults.staleRead) ? random.between(0, STALEST_MS) : 0;
     return new Promise((resolve, reject) => {
       const cancel = this.#world.schedule(() => {
@@ -56,11 +66,23 @@ export class Provider {
         }, 0);
       };
       this.#world.scheduleOutside(() => {
-        if (isRefused) return answer(() => reject(new EffectRejected("the provider refuses it")));
-        if (isUnapplied) return answer(() => reject(new Error("502 Bad Gateway")));
+        if (isRefused) {
+          this.#world.note("call refused");
+          return answer(() => reject(new EffectRejected("the provider refuses it")));
+        }
+        if (isUnapplied) {
+          this.#world.note("call failed, not applied");
+          return answer(() => reject(new Error("502 Bad Gateway")));
+        }
+        if (isLied) {
+          this.#world.note("call answered, not applied");
+          this.lies.add(key);
+          return answer(() => resolve(key));
+        }
         this.#land(key, stale, isIdempotent);
-        if (!isUnanswered) answer(() => resolve(key));
-        else if (random.chance(0.5)) answer(() => reject(new Error("connection reset")));
+        if (!isUnanswered) return answer(() => resolve(key));
+        this.#world.note("call applied, not answered");
+        if (random.chance(0.5)) answer(() => reject(new Error("connection reset")));
       }, landing);
     });
   }
@@ -69,9 +91,13 @@ export class Provider {
   async look(proc: Proc, key: string): Promise<boolean> {
     const { random, faults } = this.#world;
     await proc.sleep(random.between(0, 20));
-    if (random.chance(faults.lookFails)) throw new Error("503 Service Unavailable");
+    if (random.chance(faults.lookFails)) {
+      this.#world.note("look failed");
+      throw new Error("503 Service Unavailable");
+    }
     const now = this.#world.now();
     const isSeen = this.log.some((landed) => landed.key === key && landed.visibleAt <= now);
+    if (!isSeen && this.count(key) > 0) this.#world.note("look stale");
     this.#world.trace(`provider ${key} ${isSeen ? "seen" : "not seen"}`);
     return isSeen;
   }

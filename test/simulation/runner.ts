@@ -31,6 +31,7 @@ type Begin<T> = (proc: Proc, channel: Channel, signal: AbortSignal) => Promise<T
 /** Runners as processes of the simulated machine: real passes and runs, that die, hang and are late. */
 export class SimulatedRunner implements RunnerPort {
   readonly #options: RunnerOptions;
+  /** How each is killed by somebody. */
   readonly #live = new Map<Proc, (fault: RunnerFault) => void>();
 
   constructor(options: RunnerOptions) {
@@ -98,8 +99,11 @@ export class SimulatedRunner implements RunnerPort {
 
   /** One of the runners is killed by somebody. */
   killOne(): void {
+    const { world } = this.#options;
     const kills = [...this.#live.values()];
-    if (kills.length > 0) this.#options.world.random.pick(kills)("signal");
+    if (kills.length === 0) return;
+    world.note("runner killed");
+    world.random.pick(kills)("signal");
   }
 
   #start<T>(task: Task<T>): Promise<T | Crash> {
@@ -111,7 +115,7 @@ export class SimulatedRunner implements RunnerPort {
       oracle.fail(`F-5, Q-7: ${task.uid} is worked on twice at once`);
     }
     if (random.chance(faults.neverReady)) {
-      world.note("never ready");
+      world.note("runner never ready");
       return Promise.resolve(crashed("never-ready", "simulated"));
     }
     const proc = new Proc(world);
@@ -152,13 +156,12 @@ export class SimulatedRunner implements RunnerPort {
       const left = world.random.between(0, LONGEST_SILENCE_MS);
       server.clock.schedule(() => kill("exit"), left);
     };
-    const channel = new Channel({ world, server, proc, onBroken });
+    const isSlow = world.random.chance(world.faults.runnerSlow);
+    if (isSlow) world.note("runner slow");
+    const channel = new Channel({ world, server, proc, isSlow, onBroken });
     void proc
       .awaiting(task.begin(proc, channel, own.signal))
       .then((outcome) => channel.tell(() => end(fault ? crashed(fault, "called off") : outcome)));
-    return (why) => {
-      world.note(`runner ${why}`);
-      kill(why);
-    };
+    return kill;
   }
 }

@@ -1,3 +1,5 @@
+import { count } from "../support/figures.ts";
+import type { Happening } from "./faults.ts";
 import { simulate, type Simulated } from "./simulate.ts";
 
 /** How many seeds a run of all tests plays; `npm test` plays more than a bare vitest. */
@@ -13,45 +15,31 @@ const WANTED = process.env["SEED"];
 const SHOWN = 5;
 
 /** What many seeds came to, all in all. */
-export type Totals = {
+export type Played = {
   seeds: number;
-  simulatedHours: number;
-  operations: number;
-  points: number;
-  calls: number;
-  faults: Record<string, number>;
+  faults: ReadonlyMap<Happening, number>;
+  /** What did not hold, with how to play those seeds again. */
+  failed: string;
 };
 
-/**
- * Plays seeds, or the one of the environment, which prints all that happens. Returns what did not hold,
- * with how to play those seeds again.
- */
-export async function playSeeds(
-  seeds: Iterable<number>,
-): Promise<{ totals: Totals; failed: string }> {
-  const totals: Totals = {
-    seeds: 0,
-    simulatedHours: 0,
-    operations: 0,
-    points: 0,
-    calls: 0,
-    faults: {},
-  };
+/** Plays seeds, or the one of the environment, which prints all that happens. */
+export async function playSeeds(seeds: Iterable<number>): Promise<Played> {
+  const faults = new Map<Happening, number>();
   const failed: string[] = [];
+  let played = 0;
   for (const seed of WANTED === undefined ? seeds : [Number(WANTED)]) {
     const lines: string[] = [];
     // Printed when it is over: while it lasts, whoever asks for the real time is refused.
-    const played = await simulate(
-      seed,
-      WANTED === undefined ? undefined : (line) => void lines.push(line),
-    );
+    const trace = WANTED === undefined ? undefined : (line: string) => void lines.push(line);
+    const one = await simulate(seed, trace);
     if (WANTED) console.log(lines.join("\n"));
-    add(totals, played);
-    if (played.problems.length > 0) failed.push(told(played));
+    played += 1;
+    tell(one);
+    for (const [fault, times] of one.faults) faults.set(fault, (faults.get(fault) ?? 0) + times);
+    if (one.problems.length > 0) failed.push(told(one));
     if (failed.length >= SHOWN) break;
   }
-  if (MINUTES > 0) console.log(JSON.stringify(totals));
-  return { totals, failed: failed.join("\n\n") };
+  return { seeds: played, faults, failed: failed.join("\n\n") };
 }
 
 /** Every so many-th seed, so that several files of tests share them. */
@@ -70,13 +58,11 @@ function told({ seed, problems }: Simulated): string {
   return `${problems.join("\n")}\nAgain: SEED=${seed} npx vitest run test/simulation`;
 }
 
-function add(totals: Totals, played: Simulated): void {
-  totals.seeds += 1;
-  totals.simulatedHours += played.simulatedMs / 3_600_000;
-  totals.operations += played.operations;
-  totals.points += played.points;
-  totals.calls += played.calls;
-  for (const [fault, times] of played.faults) {
-    totals.faults[fault] = (totals.faults[fault] ?? 0) + times;
-  }
+function tell({ simulatedMs, operations, points, calls, faults }: Simulated): void {
+  count("seeds", 1);
+  count("simulated hours", simulatedMs / 3_600_000);
+  count("operations, each checked", operations);
+  count("points at which it could die", points);
+  count("calls of the provider", calls);
+  for (const [fault, times] of faults) count(fault, times);
 }

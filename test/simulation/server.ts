@@ -279,7 +279,8 @@ export class SimulatedServer {
       if (!isAlive || this.#point(name)) throw new Error("the server is dead");
     };
     const ids = { next: () => world.id("id"), token: () => world.id("token") };
-    return this.#mortal(createStore(connection, { clock: this.proc.clock, ids, probe }));
+    const clock = oracle.clock(this.proc.clock);
+    return this.#mortal(createStore(connection, { clock, ids, probe }));
   }
 
   /** The same store, of which a dead server hears nothing. */

@@ -1,6 +1,6 @@
 import { Clients } from "./clients.ts";
 import { emptyDatabase } from "../support/memory-database.ts";
-import { drawFaults, NO_FAULTS } from "./faults.ts";
+import { drawFaults, NO_FAULTS, type Happening } from "./faults.ts";
 import { Oracle } from "./oracle.ts";
 import { Provider } from "./provider.ts";
 import { Repository } from "./repository.ts";
@@ -17,7 +17,7 @@ export type Simulated = {
   points: number;
   operations: number;
   calls: number;
-  faults: ReadonlyMap<string, number>;
+  faults: ReadonlyMap<Happening, number>;
   /** What did not hold. */
   problems: string[];
 };
@@ -58,10 +58,11 @@ class Simulation {
 
   constructor(world: World) {
     this.#world = world;
+    const oracle = new Oracle(world);
     this.machine = {
       world,
-      provider: new Provider(world),
-      oracle: new Oracle(world),
+      provider: new Provider(world, oracle),
+      oracle,
       database: emptyDatabase(),
       working: new Map(),
       versions: new Map(),

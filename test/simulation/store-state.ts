@@ -77,6 +77,9 @@ export type StoreState = {
   queueTime: number;
 };
 
+/** One operation of the store: its name, and what it made of what. */
+export type Change = { name: string; before: StoreState; after: StoreState };
+
 export const EMPTY: StoreState = {
   resources: new Map(),
   byId: new Map(),

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../src/model/ports.ts";
-import { NO_FAULTS, type Faults } from "./faults.ts";
+import { NO_FAULTS, type Faults, type Happening } from "./faults.ts";
 import { Random } from "./random.ts";
 
 type Timer = { at: number; callback: () => void };
@@ -23,7 +23,7 @@ export class World {
   /** Steps at which something may fail so far: places where a crash may be. */
   points = 0;
   /** Names of what went wrong on purpose, with how often. */
-  readonly happened = new Map<string, number>();
+  readonly happened = new Map<Happening, number>();
   readonly #hash = createHash("sha256");
   readonly #trace: ((line: string) => void) | undefined;
   #true = 0;
@@ -73,13 +73,13 @@ export class World {
 
   /** Somebody sets the clock. */
   jump(ms: number): void {
-    this.note("clock jump");
+    this.note(ms < 0 ? "clock set back" : "clock set forward");
     this.#wallOffset += ms;
   }
 
   /** The lid is closed for a while. */
   async suspend(ms: number): Promise<void> {
-    this.note("suspend");
+    this.note("machine suspended");
     const end = this.#true + Math.min(ms, SUSPENDED_AT_MOST_MS);
     for (let next = this.#outside[0]; next && next.at <= end; next = this.#outside[0]) {
       this.#outside.shift();
@@ -130,7 +130,7 @@ export class World {
   }
 
   /** Something went wrong on purpose. */
-  note(fault: string): void {
+  note(fault: Happening): void {
     this.happened.set(fault, (this.happened.get(fault) ?? 0) + 1);
     this.trace(`FAULT ${fault}`);
   }

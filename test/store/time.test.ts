@@ -30,6 +30,15 @@ describe("T-1: a clock that is set back", () => {
     expect(keysOf(await driver.claim())).toEqual(["a"]);
   });
 
+  it("by less than has gone since it was last looked at, does not make a delay longer", async () => {
+    const { driver, clock } = await start();
+    await driver.put("a", 1);
+    await driver.pass({ kind: "requeueAfter", delayMs: HOUR });
+    clock.advance(HOUR);
+    clock.jump(-HOUR / 2);
+    expect(keysOf(await driver.claim())).toEqual(["a"]);
+  });
+
   it("does not make a claim immortal", async () => {
     const { driver, clock } = await start();
     await driver.put("a", 1);

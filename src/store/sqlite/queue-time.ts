@@ -25,13 +25,10 @@ export class QueueTime {
   read(): Reading & { quiet: QuietTimes } {
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
-    if (now >= this.#latest) {
-      this.#latest = now;
-      this.#anchor = { queueTime: now, monotonic };
-    } else {
-      const elapsed = Math.floor(monotonic - this.#anchor.monotonic);
-      this.#latest = Math.max(this.#latest, this.#anchor.queueTime + elapsed);
-    }
+    // Not compared to what was last read: a clock may be set back by less than has gone since.
+    const counted = this.#anchor.queueTime + Math.floor(monotonic - this.#anchor.monotonic);
+    if (now >= counted) this.#anchor = { queueTime: now, monotonic };
+    this.#latest = Math.max(this.#latest, counted, now);
     return { now, queueTime: this.#latest, quiet: this.#quiet };
   }
 }
