@@ -17,6 +17,8 @@ const SOAKS = {
   model: { file: "test/store/differential", env: { MODEL_STORIES: "2500" } },
   git: { file: "test/sync/random-git.test.ts", env: { RANDOM_GIT_SEQUENCES: "1000" } },
   kills: { file: "test/pi/kills.test.ts", env: { KILLED_RUNS: "200" } },
+  // All that is tried inside Pi, by every version of it.
+  versions: { file: "test/extension test/pi", env: { EVERY_PI: "1" } },
   processes: { file: "test/faults/kills.test.ts", env: { KILLS: "2000" } },
   power: { file: "test/faults/power.test.ts", env: { POWER_CUTS: "5000" } },
   disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000", CUT_LOGS: "500" } },
@@ -64,11 +66,15 @@ process.exit(failed.length === 0 ? 0 : 1);
 function soak(name, told) {
   const { file, env } = SOAKS[name];
   writeFileSync(told, "");
-  const { status } = spawnSync("node_modules/.bin/vitest", ["run", "--no-file-parallelism", file], {
-    stdio: "inherit",
-    // What the caller sets counts: a seed, or a number.
-    env: { ...env, ...process.env, SOAK_FIGURES: told },
-  });
+  const { status } = spawnSync(
+    "node_modules/.bin/vitest",
+    ["run", "--no-file-parallelism", ...file.split(" ")],
+    {
+      stdio: "inherit",
+      // What the caller sets counts: a seed, or a number.
+      env: { ...env, ...process.env, SOAK_FIGURES: told },
+    },
+  );
   return status === 0;
 }
 

@@ -89,7 +89,7 @@ describe("the example of init, from an empty folder", () => {
     expect(gone.stderr).toContain(".pi/resources/hello.resource.json still stands");
     expect(existsSync(path.join(workspace.project, "hello.txt"))).toBe(false);
     expect((await run(["get", "greeting", "hello"])).stderr).toContain(
-      "There is: hello-ada, hello-grace.",
+      "greeting hello was deleted just now",
     );
   });
 });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { PIS } from "../pi/support/installed.ts";
+import { TRIED_PIS } from "../pi/support/installed.ts";
 import { decides, SECRET, writeCounter } from "./support/counter.ts";
 import { buildExtension, dialogs, setStage, status, type } from "./support/stage.ts";
 
@@ -8,7 +8,7 @@ beforeAll(() => buildExtension());
 // Each call starts a Pi of its own, which takes seconds on a busy machine.
 const STARTS_MS = 180_000;
 
-describe.each(PIS)("/resource-manager in Pi $version", (pi) => {
+describe.each(TRIED_PIS)("/resource-manager in Pi $version", (pi) => {
   it("applies what is new at once, changes after a confirmation, and shows what would be", async (test) => {
     const stage = setStage(test, { pi });
     writeCounter(stage, "a", 1);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { NEWEST_PI, PIS } from "../pi/support/installed.ts";
+import { NEWEST_PI, TRIED_PIS } from "../pi/support/installed.ts";
 import { useModelProvider } from "../pi/support/machine.ts";
 import type { PiRpc } from "../pi/support/rpc.ts";
 import { decides, SECRET, writeCounter } from "./support/counter.ts";
@@ -15,7 +15,7 @@ async function call(session: PiRpc, name: string, parameters: object) {
   return { text: result?.content[0]?.text ?? "", isError: ended?.["isError"], records };
 }
 
-describe.each(PIS)("the tool resources in Pi $version", (pi) => {
+describe.each(TRIED_PIS)("the tool resources in Pi $version", (pi) => {
   it("reads, and applies only what the user has confirmed", async (test) => {
     const { url } = await useModelProvider(test);
     const stage = setStage(test, { pi, modelUrl: url });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { PIS } from "../pi/support/installed.ts";
+import { TRIED_PIS } from "../pi/support/installed.ts";
 import { useModelProvider } from "../pi/support/machine.ts";
 import type { PiRecord, PiRpc } from "../pi/support/rpc.ts";
 import { decides, writeGate } from "./support/counter.ts";
@@ -29,7 +29,7 @@ const isNotice = ({ type: kind, message }: PiRecord) =>
 const notices = (session: PiRpc) =>
   session.records.filter(isNotice).map(({ message }) => (message as { content: string }).content);
 
-describe.each(PIS)("what Pi $version shows beside the conversation", (pi) => {
+describe.each(TRIED_PIS)("what Pi $version shows beside the conversation", (pi) => {
   it("follows the server: what waits, what needs attention, what is ready", async (test) => {
     const stage = setStage(test, { pi });
     writeGate(stage);

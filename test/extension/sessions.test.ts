@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { PIS } from "../pi/support/installed.ts";
+import { TRIED_PIS } from "../pi/support/installed.ts";
 import { useModelProvider } from "../pi/support/machine.ts";
 import type { PiRecord, PiRpc } from "../pi/support/rpc.ts";
 import { writeCounter, writeGate } from "./support/counter.ts";
@@ -23,7 +23,7 @@ const noticesOf = (records: readonly PiRecord[]) =>
 const errorsOf = ({ records }: PiRpc) =>
   records.filter((record) => record.type === "extension_error");
 
-describe.each(PIS)("a session of Pi $version", (pi) => {
+describe.each(TRIED_PIS)("a session of Pi $version", (pi) => {
   it("is reloaded in the middle of requests: it works on, and tells nothing twice", async (test) => {
     const { url } = await useModelProvider(test);
     const stage = setStage(test, { pi, modelUrl: url });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { NEWEST_PI, PIS } from "../pi/support/installed.ts";
+import { NEWEST_PI, TRIED_PIS } from "../pi/support/installed.ts";
 import { useModelProvider } from "../pi/support/machine.ts";
 import type { PiRecord, PiRpc } from "../pi/support/rpc.ts";
 import { buildExtension, said, setStage, type, type Stage } from "./support/stage.ts";
@@ -36,7 +36,7 @@ const start = async (session: PiRpc): Promise<string> => {
 const dialog = (session: PiRpc, from = 0): Promise<PiRecord> =>
   session.until(({ method }) => method === "select", from);
 
-describe.each(PIS)("/workflow in Pi $version", (pi) => {
+describe.each(TRIED_PIS)("/workflow in Pi $version", (pi) => {
   it("starts a run, asks its question in this session, and shows what became of it", async (test) => {
     const stage = stageWithWorkflow(test, { pi });
     const session = await stage.open();

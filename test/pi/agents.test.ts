@@ -6,7 +6,7 @@ import type { AgentPort } from "../../src/model/agent.ts";
 import type { JsonSchema } from "../../src/model/manifest.ts";
 import { obedient, textOf, type ModelProvider } from "../model-provider/stand-in.mjs";
 import { ask, startAgents, submits } from "./support/agents.ts";
-import { PIS } from "./support/installed.ts";
+import { TRIED_PIS } from "./support/installed.ts";
 import {
   createPiMachine,
   lifetimeOfSuite,
@@ -14,7 +14,7 @@ import {
   type PiMachine,
 } from "./support/machine.ts";
 
-describe.each(PIS)("an agent by Pi $version", (pi) => {
+describe.each(TRIED_PIS)("an agent by Pi $version", (pi) => {
   // As in a server: one for all that ask. Where a question was answered, the next test goes on in the
   // same conversation, which saves the start of a Pi.
   let provider: ModelProvider;

@@ -12,7 +12,7 @@ import { reapOrphans } from "../../src/runner/orphans.ts";
 import { obedient, type ModelProvider } from "../model-provider/stand-in.mjs";
 import { alive, until } from "../runner/support/processes.ts";
 import { ask, startAgents, submits, type Asked } from "./support/agents.ts";
-import { PIS } from "./support/installed.ts";
+import { TRIED_PIS } from "./support/installed.ts";
 import {
   createPiMachine,
   lifetimeOfSuite,
@@ -38,7 +38,7 @@ function clockWithDeadlines(): Clock & { strike(): void } {
 }
 const A_MINUTE = 60_000;
 
-describe.each(PIS)("an agent by Pi $version", (pi) => {
+describe.each(TRIED_PIS)("an agent by Pi $version", (pi) => {
   const clock = clockWithDeadlines();
   let provider: ModelProvider;
   let machine: PiMachine;

@@ -352,7 +352,7 @@ describe("a definition that can't be used is a problem at its file", () => {
       }),
     );
     expect(lines(found)).toEqual([
-      `${FOLDER}/bad.resource-manager.ts:1:8: @osolmaz/pi-workflows/nope does not exist; there are ${[...installedModules().keys()].join(", ")}`,
+      `${FOLDER}/bad.resource-manager.ts:1:8: @osolmaz/pi-workflows/nope does not exist; there are: ${[...installedModules().keys()].join(", ")}`,
     ]);
   });
 

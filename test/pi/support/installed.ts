@@ -24,3 +24,5 @@ export const PIS: InstalledPi[] = piInstalls().map(({ version, node, cli, bin })
 
 /** The newest, for tests of what does not depend on the version. */
 export const NEWEST_PI = PIS[0] as InstalledPi;
+/** For tests that cost much and touch little that differs: all of them where that is asked for. */
+export const TRIED_PIS = process.env["EVERY_PI"] === undefined ? [NEWEST_PI] : PIS;
