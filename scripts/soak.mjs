@@ -23,7 +23,7 @@ const SOAKS = {
   power: { file: "test/faults/power.test.ts", env: { POWER_CUTS: "5000" } },
   disk: { file: "test/faults/disk.test.ts", env: { DAMAGED_PAGES: "100000", CUT_LOGS: "500" } },
   // A kill, and a disk that fails, at each change of a file.
-  points: { file: "points.test.ts", env: { FAULT_STEP: "1" } },
+  points: { file: "test/faults/points test/faults/restore-points", env: { FAULT_STEP: "1" } },
   fuzz: { file: "test/fuzz", env: { FUZZ_TIMES: "50" } },
   load: {
     file: "test/load",

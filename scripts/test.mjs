@@ -38,10 +38,10 @@ console.log("\n▸ test");
 // As many as are worth a run of everything; a bare vitest tries a few.
 process.env.RANDOM_GIT_SEQUENCES ??= "8";
 process.env.KILLED_RUNS ??= "8";
-process.env.SIMULATION_SEEDS ??= "300";
+process.env.SIMULATION_SEEDS ??= "150";
 // Of each of four areas, of a hundred commands.
-process.env.MODEL_STORIES ??= "60";
-process.env.KILLS ??= "60";
+process.env.MODEL_STORIES ??= "25";
+process.env.KILLS ??= "30";
 rmSync(REPORT, { force: true });
 mkdirSync(".test-results", { recursive: true });
 const status = run("node_modules/.bin/vitest", [

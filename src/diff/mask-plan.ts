@@ -133,9 +133,11 @@ function showProblem(
   if (reveal)
     return { file, line, column, path, message, ...(frame === undefined ? {} : { frame }) };
   const shown = { file, line, column, path, message: masks.inText(message) };
-  return frame === undefined
-    ? shown
-    : { ...shown, frame: hideValues(masks.inText(frame), secrets) };
+  if (frame === undefined) return shown;
+  const paths = [...secrets.values()].flat();
+  // Which part of a line of code is a text can't be told from a few lines of it.
+  if (paths.length > 0 && !file.endsWith(".json")) return shown;
+  return { ...shown, frame: hideValues(masks.inText(frame), paths) };
 }
 
 // A text, up to the end of its line where nothing closes it, with the colon that makes it a name.
@@ -144,8 +146,7 @@ const NUMBER = /(?<=[:,=([|]\s*)-?\d[\d_.]{3,}/g;
 
 // The lines around a mistake may hold a secret of a file that never got as far as having values. A
 // secret list or object has lines that do not name it, so where anything is secret no text is shown.
-function hideValues(frame: string, secrets: ReadonlyMap<string, SecretPaths>): string {
-  const paths = [...secrets.values()].flat();
+function hideValues(frame: string, paths: SecretPaths): string {
   if (paths.length === 0) return frame;
   const any = memberNames(paths)
     .map((name) => name.replace(/[^\w-]/g, "\\$&"))

@@ -143,6 +143,8 @@ export async function restore(
     for (const { name, body } of files) putBundle(home, name, body);
     syncFile(home.bundles);
     const kept = keepOld(home, clock.now());
+    // Before what decides: a loss of power must not leave that alone.
+    syncFile(home.path);
     renameSync(draft, home.restored);
     isDecided = true;
     syncFile(home.path);

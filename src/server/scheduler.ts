@@ -46,10 +46,10 @@ const RENEW_AHEAD_MS = 5_000;
 // What was read longer ago than this is looked at again before a pass begins with it.
 const FRESH_MS = 50;
 
-/** What one claim asks of a lane: the places it fills, and what is claimed ahead. */
 /** A pass that has begun, or is over before; times are of the wall and the monotonic clock. */
 type Begun = { startedAt: number; started: number; ending: Promise<PassEnd> };
 
+/** What one claim asks of a lane: the places it fills, and what is claimed ahead. */
 type Ask = { lane: LaneState; places: number; ahead: number; wakes: number };
 
 /**
@@ -62,6 +62,7 @@ export class Scheduler {
   readonly #lanes = new Map<number, LaneState>();
   /** By lane and key: a resource that was deleted and made anew has another uid (Q-7). */
   readonly #running = new Map<string, Pass>();
+  #anchor = { now: 0, monotonic: 0 };
   readonly #gate: Gate;
   readonly #lookout: Lookout;
   readonly #counts = { done: 0, failed: 0 };
@@ -229,7 +230,7 @@ export class Scheduler {
     const { claimed } = waiting;
     lane.running += 1;
     lane.served = this.#served += 1;
-    const { startedAt, started, ending } = await this.#begin(record, waiting);
+    const { startedAt, started, ending } = await this.#begin(lane, waiting);
     const end = await ending;
     const durationMs = clock.monotonic() - started;
     lane.running -= 1;
@@ -270,7 +271,7 @@ export class Scheduler {
    * a pass that still runs, or that still waited here (F-5), or where the resource of that pass was
    * deleted and made anew (Q-7).
    */
-  async #begin(record: LaneRecord, waiting: WaitingPass): Promise<Begun> {
+  async #begin(lane: LaneState, waiting: WaitingPass): Promise<Begun> {
     const { claimed, since } = waiting;
     const key = keyOf(claimed);
     for (;;) {
@@ -281,7 +282,8 @@ export class Scheduler {
       if (outcome) return { startedAt, started, ending: Promise.resolve({ outcome }) };
       // Another of its key may have begun since.
       if (this.#running.has(key)) continue;
-      const pass = this.#start(record, waiting);
+      // As it is now: it may have been replaced while this waited.
+      const pass = this.#start(lane.record, waiting);
       this.#running.set(key, pass);
       const over = (): boolean => this.#running.delete(key);
       return { startedAt, started, ending: pass.done.finally(over) };
@@ -332,7 +334,7 @@ export class Scheduler {
 
   /** Extends claims that would run out within `withinMs` while they are needed (T-3). */
   #renew(withinMs: number): void {
-    const now = this.#options.clock.now();
+    const now = this.#now();
     for (const lane of this.#lanes.values()) {
       for (const { claimed } of lane.waiting) {
         if (claimed.expiresAt - now <= withinMs) this.#extend(lane, claimed);
@@ -348,13 +350,24 @@ export class Scheduler {
   #extend(lane: LaneState, claimed: Claimed, lost: () => void = () => undefined): void {
     const { clock, store, log } = this.#options;
     const before = claimed.expiresAt;
-    claimed.expiresAt = clock.now() + leaseFor([lane]);
-    store.renew(claimed.claim, claimed.expiresAt).catch((thrown: unknown) => {
+    const lease = leaseFor([lane]);
+    claimed.expiresAt = this.#now() + lease;
+    store.renew(claimed.claim, clock.now() + lease).catch((thrown: unknown) => {
       claimed.expiresAt = before;
       const error = toPiWorkflowsError(thrown);
       log.warn("A claim could not be renewed", { uid: claimed.claim.uid, error });
       if (error.code === "LEASE_LOST") lost();
     });
+  }
+
+  /** The wall clock, but where that is set back it goes on, as the time does by which claims run out (T-1). */
+  #now(): number {
+    const { clock } = this.#options;
+    const now = clock.now();
+    const monotonic = clock.monotonic();
+    const counted = this.#anchor.now + monotonic - this.#anchor.monotonic;
+    if (now >= counted) this.#anchor = { now, monotonic };
+    return Math.max(now, counted);
   }
 
   #end(count: number): void {

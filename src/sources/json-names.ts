@@ -31,15 +31,22 @@ function isEscaped(json: string, quote: number): boolean {
  * The path of the first member named `__proto__`, at any depth that is not refused anyway. Schemas
  * drop such members without a word.
  */
-export function findProto(value: unknown, path = "", depth = 0): string | undefined {
+export function findProto(
+  value: unknown,
+  path = "",
+  { depth = 0, seen = new WeakSet<object>() } = {},
+): string | undefined {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return undefined;
+  // A circle, or a value that stands in many places.
+  if (seen.has(value)) return undefined;
+  seen.add(value);
   if (Object.hasOwn(value, "__proto__")) return joinPath(path, "__proto__");
   for (const [name, member] of Object.entries(value)) {
     if (typeof member !== "object") continue;
     const found = findProto(
       member,
       Array.isArray(value) ? `${path}[${name}]` : joinPath(path, name),
-      depth + 1,
+      { depth: depth + 1, seen },
     );
     if (found !== undefined) return found;
   }

@@ -273,7 +273,7 @@ describe("a plan as it is shown", () => {
       '  5 | const x = 98765 + f("not closed',
       "    | ^ it",
     ].join("\n");
-    const problems = [{ ...problemIn("bad.ts"), frame }];
+    const problems = [{ ...problemIn("bad.json"), frame }];
     const lines = (...paths: string[]) =>
       shown(undefined, 1, paths, { problems }).problems[0]?.frame?.split("\n");
     expect(lines("token", "auth", "env.*", "list[]")).toEqual([
@@ -286,6 +286,14 @@ describe("a plan as it is shown", () => {
     ]);
     expect(lines('["a.b"]')?.[1]).toBe('  2 | "auth": {');
     expect(lines("what [")?.join()).not.toMatch(/hidden|12345|quoted/);
+  });
+
+  it("shows no line of code where anything is secret: it may be the middle of a text", () => {
+    const frame = "> 2 | the middle of a key\n    | ^ it";
+    const [code] = shown(undefined, 1, ["token"], {
+      problems: [{ ...problemIn("bad.ts"), frame }],
+    }).problems;
+    expect(code).not.toHaveProperty("frame");
   });
 });
 

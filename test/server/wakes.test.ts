@@ -78,6 +78,17 @@ describe("a claim that can't be renewed", () => {
   });
 });
 
+it("T-1: a claim is renewed in time where the clock was set back under its pass", async () => {
+  const renew = vi.fn(() => Promise.resolve());
+  const bench = await makeBench({ wrap: (store) => ({ ...store, renew }) });
+  await bench.create(await bench.accept("m"), "a");
+  bench.clock.jump(-60 * 60_000);
+  for (let second = 0; renew.mock.calls.length === 0 && second < 90; second += 1) {
+    await bench.clock.advance(1_000);
+  }
+  expect(renew).toHaveBeenCalled();
+});
+
 describe("the record of a pass", () => {
   it("says how long it took", async () => {
     const bench = await makeBench();

@@ -56,7 +56,8 @@ export async function git(
   const [folder, at] =
     typeof place === "string"
       ? [place, ["-C", place]]
-      : [place.gitDir, [`--git-dir=${place.gitDir}`]];
+      : // From a folder of its own: where there is a working tree, git takes names as below it.
+        [place.gitDir, ["-C", place.gitDir, `--git-dir=${place.gitDir}`]];
   try {
     const { stdout } = await run("git", ["--no-replace-objects", ...NO_PROGRAMS, ...at, ...args], {
       env: { ...gitEnvironment(), ...settingsIn(settings) },
