@@ -16,6 +16,10 @@ function run(command, args) {
 function step(title, command, args) {
   console.log(`\n▸ ${title}`);
   const status = run(command, args);
+  endIfFailed(title, status);
+}
+
+function endIfFailed(title, status) {
   if (status === 0) return;
   console.error(`\n${title} failed`);
   console.log("0 passed, 1 failed");
@@ -29,10 +33,7 @@ const piIsThere = once(pi, "exit");
 step("build", process.execPath, ["scripts/build.mjs"]);
 step("check", process.execPath, ["scripts/check.mjs"]);
 const [piStatus] = await piIsThere;
-if (piStatus !== 0) {
-  console.log("0 passed, 1 failed");
-  process.exit(1);
-}
+endIfFailed("install Pi", piStatus ?? 1);
 
 console.log("\n▸ test");
 // As many as are worth a run of everything; a bare vitest tries a few.

@@ -23,6 +23,7 @@ import {
   type WaitingPass,
 } from "./lanes.ts";
 import { Lookout } from "./lookout.ts";
+import { SteadyTime } from "../model/steady-time.ts";
 import { startPass, touchedBy, type Pass, type PassEnd, type PassServices } from "./pass.ts";
 import type { ClaimedRun } from "./runs/pass.ts";
 import { settlePass, type Ended } from "./settle.ts";
@@ -62,7 +63,7 @@ export class Scheduler {
   readonly #lanes = new Map<number, LaneState>();
   /** By lane and key: a resource that was deleted and made anew has another uid (Q-7). */
   readonly #running = new Map<string, Pass>();
-  #anchor = { now: 0, monotonic: 0 };
+  readonly #steady: SteadyTime;
   readonly #gate: Gate;
   readonly #lookout: Lookout;
   readonly #counts = { done: 0, failed: 0 };
@@ -78,6 +79,7 @@ export class Scheduler {
     const { clock, log, store } = options;
     const onHot = (): void => this.#pump();
     this.#options = options;
+    this.#steady = new SteadyTime(clock);
     this.#gate = createGate(clock, log, onHot);
     this.#lookout = new Lookout({ clock, log, store, lanes: this.#lanes, onHot });
   }
@@ -246,8 +248,7 @@ export class Scheduler {
 
   /** How a pass ends that should not begin; it counts as no attempt, and its key stays ready. */
   async #calledOff(claimed: Claimed, since: number): Promise<PassOutcome | undefined> {
-    const newest = this.#running.get(keyOf(claimed))?.claimed.claim.generation ?? 0;
-    const lost = newest > claimed.claim.generation ? "lease-lost" : undefined;
+    const lost = this.#isOvertaken(claimed) ? "lease-lost" : undefined;
     const shutdown = claimed.run && !this.#claiming ? "shutdown" : undefined;
     const fault = this.#aborted ?? lost ?? shutdown;
     if (fault) return { kind: "crashed", fault, message: "called off before it began" };
@@ -300,12 +301,18 @@ export class Scheduler {
     return pass;
   }
 
+  /** A newer claim of its key has begun. */
+  #isOvertaken(claimed: Claimed): boolean {
+    const newest = this.#running.get(keyOf(claimed))?.claimed.claim.generation ?? 0;
+    return newest > claimed.claim.generation;
+  }
+
   /** Ends what runs of the key by an older claim. */
   async #predecessor(claimed: Claimed): Promise<void> {
     const key = keyOf(claimed);
     for (let before = this.#running.get(key); before; before = this.#running.get(key)) {
-      const { uid, generation } = before.claimed.claim;
-      if (generation > claimed.claim.generation) return;
+      if (this.#isOvertaken(claimed)) return;
+      const { uid } = before.claimed.claim;
       this.#options.log.warn("A pass that lost its claim still ran when its key came up", { uid });
       before.abort("lease-lost");
       await before.done;
@@ -334,40 +341,31 @@ export class Scheduler {
 
   /** Extends claims that would run out within `withinMs` while they are needed (T-3). */
   #renew(withinMs: number): void {
-    const now = this.#now();
+    const { time } = this.#steady.read();
     for (const lane of this.#lanes.values()) {
       for (const { claimed } of lane.waiting) {
-        if (claimed.expiresAt - now <= withinMs) this.#extend(lane, claimed);
+        if (claimed.expiresAt - time <= withinMs) this.#extend(lane, claimed);
       }
     }
     for (const { claimed, abort } of this.#running.values()) {
-      if (claimed.expiresAt - now > withinMs) continue;
+      if (claimed.expiresAt - time > withinMs) continue;
       const lane = this.#lanes.get(claimed.claim.lane) as LaneState;
       this.#extend(lane, claimed, () => abort("lease-lost"));
     }
   }
 
   #extend(lane: LaneState, claimed: Claimed, lost: () => void = () => undefined): void {
-    const { clock, store, log } = this.#options;
+    const { store, log } = this.#options;
+    const { now, time } = this.#steady.read();
     const before = claimed.expiresAt;
     const lease = leaseFor([lane]);
-    claimed.expiresAt = this.#now() + lease;
-    store.renew(claimed.claim, clock.now() + lease).catch((thrown: unknown) => {
+    claimed.expiresAt = time + lease;
+    store.renew(claimed.claim, now + lease).catch((thrown: unknown) => {
       claimed.expiresAt = before;
       const error = toPiWorkflowsError(thrown);
       log.warn("A claim could not be renewed", { uid: claimed.claim.uid, error });
       if (error.code === "LEASE_LOST") lost();
     });
-  }
-
-  /** The wall clock, but where that is set back it goes on, as the time does by which claims run out (T-1). */
-  #now(): number {
-    const { clock } = this.#options;
-    const now = clock.now();
-    const monotonic = clock.monotonic();
-    const counted = this.#anchor.now + monotonic - this.#anchor.monotonic;
-    if (now >= counted) this.#anchor = { now, monotonic };
-    return Math.max(now, counted);
   }
 
   #end(count: number): void {

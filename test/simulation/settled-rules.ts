@@ -78,9 +78,11 @@ function restProblems({ oracle, provider }: Machine, row: ResourceRow): string[]
     problems.push(`R-2: it is not ready, and waits for nothing: ${what}`);
   }
   const key = providerKeyOf(row.uid, effectKeyOf(row.generation));
-  const isDone = provider.count(key) === 1 || provider.lies.has(key);
+  // What it said to have done it need not have: never more than once.
+  const times = provider.count(key);
+  const isDone = times === 1 || (times === 0 && provider.lies.has(key));
   if (row.manager === "thing" && !isDone) {
-    problems.push(`E-1: its effect was done ${provider.count(key)} times: ${what}`);
+    problems.push(`E-1: its effect was done ${times} times: ${what}`);
   }
   return problems;
 }
